@@ -1,0 +1,2 @@
+//! `jittrace`: the command.
+fn main() {}

@@ -1,0 +1,2 @@
+//! The words that jittrace's sources speak.
+#![no_std]
