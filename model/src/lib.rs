@@ -1,1 +1,3 @@
 //! What was seen, and what it means.
+
+pub mod elf;
