@@ -1,0 +1,261 @@
+//! The JSON form of an event, written to be read fast.
+//!
+//! A line is parsed twice: once for the head that all kinds share, then, knowing the kind, for its body. Both passes
+//! borrow from the line and skip what they do not need, which is several times faster than a tagged enum with a
+//! flattened tail (that buffers every field first).
+
+use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap};
+use thiserror::Error;
+
+use super::*;
+
+/// Why a line is no event.
+#[derive(Debug, Error)]
+pub enum EventError {
+    /// The line is not a JSON object with the fields that every event has.
+    #[error("not an event: {0}")]
+    Head(serde_json::Error),
+    /// The fields of its kind do not read.
+    #[error("event {id} of kind {kind} does not read: {error}")]
+    Body {
+        /// The event.
+        id: EventId,
+        /// Its kind.
+        kind: String,
+        /// What does not read.
+        error: serde_json::Error,
+    },
+}
+
+#[derive(Deserialize)]
+struct Head<'a> {
+    id: EventId,
+    t: u64,
+    #[serde(default)]
+    pid: u32,
+    #[serde(default)]
+    tid: u32,
+    source: Source,
+    #[serde(borrow)]
+    kind: std::borrow::Cow<'a, str>,
+    #[serde(default)]
+    same_as: Option<EventId>,
+}
+
+impl Body {
+    /// The kind's name in the trace.
+    pub fn kind(&self) -> &str {
+        match self {
+            Body::ProcessStart(_) => "process-start",
+            Body::ProcessExit(_) => "process-exit",
+            Body::Exec(_) => "exec",
+            Body::ExecFailed(_) => "exec-failed",
+            Body::LibraryRequest(_) => "library-request",
+            Body::LibraryLoaded(_) => "library-loaded",
+            Body::LibraryFailed(_) => "library-failed",
+            Body::LibraryUnloaded(_) => "library-unloaded",
+            Body::Call(_) => "call",
+            Body::Message(_) => "message",
+            Body::File(_) => "file",
+            Body::PythonStack(_) => "python-stack",
+            Body::Fact(_) => "fact",
+            Body::Lost(_) => "lost",
+            Body::Note(_) => "note",
+            Body::Other(other) => &other.kind,
+        }
+    }
+
+    fn parse(kind: &str, line: &str) -> Result<Body, serde_json::Error> {
+        fn of<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, serde_json::Error> {
+            serde_json::from_str(line)
+        }
+        Ok(match kind {
+            "process-start" => Body::ProcessStart(of(line)?),
+            "process-exit" => Body::ProcessExit(of(line)?),
+            "exec" => Body::Exec(of(line)?),
+            "exec-failed" => Body::ExecFailed(of(line)?),
+            "library-request" => Body::LibraryRequest(of(line)?),
+            "library-loaded" => Body::LibraryLoaded(of(line)?),
+            "library-failed" => Body::LibraryFailed(of(line)?),
+            "library-unloaded" => Body::LibraryUnloaded(of(line)?),
+            "call" => Body::Call(of(line)?),
+            "message" => Body::Message(of(line)?),
+            "file" => Body::File(of(line)?),
+            "python-stack" => Body::PythonStack(of(line)?),
+            "fact" => Body::Fact(of(line)?),
+            "lost" => Body::Lost(of(line)?),
+            "note" => Body::Note(of(line)?),
+            other => Body::Other(Box::new(OtherKind {
+                kind: other.to_owned(),
+                fields: of(line)?,
+            })),
+        })
+    }
+}
+
+impl Event {
+    /// Reads one line of a trace.
+    ///
+    /// # Errors
+    /// The line is no JSON object, lacks a field that every event has, or has a field of the wrong type.
+    pub fn from_line(line: &str) -> Result<Event, EventError> {
+        let head: Head<'_> = serde_json::from_str(line).map_err(EventError::Head)?;
+        let body = Body::parse(&head.kind, line).map_err(|error| EventError::Body {
+            id: head.id,
+            kind: head.kind.to_string(),
+            error,
+        })?;
+        Ok(Event {
+            id: head.id,
+            t: head.t,
+            pid: head.pid,
+            tid: head.tid,
+            source: head.source,
+            same_as: head.same_as,
+            body,
+        })
+    }
+
+    /// The line of a trace, without its newline.
+    ///
+    /// # Errors
+    /// Only a map with keys that are no text cannot be written, and no kind has one.
+    pub fn to_line(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+}
+
+/// Writes the fields of `body` beside the head's.
+struct Flat<'a>(&'a Event);
+
+impl Serialize for Flat<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0.body {
+            Body::ProcessStart(b) => b.serialize(serializer),
+            Body::ProcessExit(b) => b.serialize(serializer),
+            Body::Exec(b) => b.serialize(serializer),
+            Body::ExecFailed(b) => b.serialize(serializer),
+            Body::LibraryRequest(b) => b.serialize(serializer),
+            Body::LibraryLoaded(b) => b.serialize(serializer),
+            Body::LibraryFailed(b) => b.serialize(serializer),
+            Body::LibraryUnloaded(b) => b.serialize(serializer),
+            Body::Call(b) => b.serialize(serializer),
+            Body::Message(b) => b.serialize(serializer),
+            Body::File(b) => b.serialize(serializer),
+            Body::PythonStack(b) => b.serialize(serializer),
+            Body::Fact(b) => b.serialize(serializer),
+            Body::Lost(b) => b.serialize(serializer),
+            Body::Note(b) => b.serialize(serializer),
+            Body::Other(_) => serializer.serialize_map(Some(0))?.end(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    id: EventId,
+    t: u64,
+    pid: u32,
+    tid: u32,
+    source: Source,
+    kind: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    same_as: Option<EventId>,
+    #[serde(flatten)]
+    body: Flat<'a>,
+}
+
+impl Serialize for Event {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if let Body::Other(other) = &self.body {
+            return other.fields.serialize(serializer);
+        }
+        Line {
+            id: self.id,
+            t: self.t,
+            pid: self.pid,
+            tid: self.tid,
+            source: self.source,
+            kind: self.body.kind(),
+            same_as: self.same_as,
+            body: Flat(self),
+        }
+        .serialize(serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn there_and_back(event: &Event) -> Event {
+        Event::from_line(&event.to_line().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn an_event_reads_back_as_it_was_written() {
+        let event = Event {
+            id: 7,
+            t: 12,
+            pid: 100,
+            tid: 101,
+            source: Source::Preload,
+            same_as: Some(3),
+            body: Body::Call(Box::new(Call {
+                function: "cudaRuntimeGetVersion".into(),
+                value: Some("13000".into()),
+                result: Some(0),
+                count: 1,
+                ..Call::default()
+            })),
+        };
+        assert_eq!(there_and_back(&event), event);
+        let line = event.to_line().unwrap();
+        assert!(line.starts_with(
+            r#"{"id":7,"t":12,"pid":100,"tid":101,"source":"preload","kind":"call","same_as":3,"function""#
+        ));
+    }
+
+    #[test]
+    fn facts_are_told_apart_by_what_they_are_about() {
+        let event = Event {
+            id: 1,
+            t: 0,
+            pid: 0,
+            tid: 0,
+            source: Source::Collector,
+            same_as: None,
+            body: Body::Fact(Box::new(Fact::Gpu(GpuFact {
+                index: 0,
+                name: "NVIDIA H200".into(),
+                compute_capability: Some("9.0".into()),
+                from: "nvml".into(),
+            }))),
+        };
+        assert!(
+            event
+                .to_line()
+                .unwrap()
+                .contains(r#""kind":"fact","about":"gpu""#)
+        );
+        assert_eq!(there_and_back(&event), event);
+    }
+
+    #[test]
+    fn an_unknown_kind_is_kept_whole() {
+        let line =
+            r#"{"id":1,"t":2,"pid":3,"tid":3,"source":"quantum","kind":"entangled","with":[4]}"#;
+        let event = Event::from_line(line).unwrap();
+        assert_eq!(event.source, Source::Other);
+        assert_eq!(event.to_line().unwrap(), line);
+    }
+
+    #[test]
+    fn an_unknown_field_is_ignored() {
+        let line = r#"{"id":1,"t":2,"pid":3,"tid":3,"source":"preload","kind":"process-exit","code":0,"mood":"good"}"#;
+        assert!(matches!(
+            Event::from_line(line).unwrap().body,
+            Body::ProcessExit(ProcessExit { code: Some(0), .. })
+        ));
+    }
+}

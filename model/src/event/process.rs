@@ -1,0 +1,101 @@
+//! Processes: what runs, what was asked to run, and how it ended.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use super::{Caller, Frame};
+
+/// A program image began to run in a process.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProcessStart {
+    /// Parent process.
+    #[serde(default)]
+    pub ppid: u32,
+    /// Path of the executable.
+    #[serde(default)]
+    pub exe: String,
+    /// Arguments, credentials masked.
+    #[serde(default)]
+    pub argv: Vec<String>,
+    /// Working directory.
+    #[serde(default)]
+    pub cwd: String,
+    /// Environment at the start, names of the allow-list only.
+    #[serde(default)]
+    pub env: IndexMap<String, String>,
+    /// Pid in the initial namespace, where it differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_pid: Option<u32>,
+    /// The process was found running (attach), not seen starting.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub found: bool,
+    /// Why its inside cannot be seen; absent when it is followed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_followed: Option<String>,
+    /// Fields that could not be read, with the reason of each.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub unread: IndexMap<String, String>,
+}
+
+/// A process ended: by `exit` with a code, or by a signal.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProcessExit {
+    /// Exit code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<i32>,
+    /// Signal number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    /// Why neither is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread: Option<String>,
+}
+
+/// A process asked for another program image, by an exec of its own or for a new child.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Exec {
+    /// The libc entry or system call: `execve`, `posix_spawn`, `system` …
+    #[serde(default)]
+    pub call: String,
+    /// The path or file name that was asked for.
+    pub path: String,
+    /// Arguments, credentials masked.
+    #[serde(default)]
+    pub argv: Vec<String>,
+    /// Who asked, in Python.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub python: Vec<Frame>,
+    /// Who asked, in native code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller: Option<Caller>,
+    /// The child's pid, where the call made one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child: Option<u32>,
+    /// Why the new image cannot be followed; absent when it can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_followed: Option<String>,
+}
+
+/// An exec that did not succeed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ExecFailed {
+    /// The path that was tried.
+    pub path: String,
+    /// Arguments, credentials masked.
+    #[serde(default)]
+    pub argv: Vec<String>,
+    /// The error number, e.g. 2 for ENOENT.
+    pub errno: i32,
+    /// The libc entry or system call.
+    #[serde(default)]
+    pub call: String,
+    /// Who asked, in Python.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub python: Vec<Frame>,
+    /// Who asked, in native code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller: Option<Caller>,
+    /// Places that a PATH walk inside libc tried, when it could be told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tried: Vec<String>,
+}

@@ -1,0 +1,269 @@
+//! Reading a trace, whole or growing or torn, one event at a time and in bounded memory.
+
+use std::io::BufRead;
+
+use thiserror::Error;
+
+use super::{FORMAT, Header};
+use crate::event::Event;
+
+/// Longest line that is read, in bytes; a longer one is skipped.
+const LONGEST_LINE: usize = 16 << 20;
+
+/// Why nothing can be read.
+#[derive(Debug, Error)]
+pub enum LogError {
+    /// The input ended before a whole header.
+    #[error("the trace is empty: its first line is missing or was cut off")]
+    Empty,
+    /// The first line is something else.
+    #[error("not a jittrace trace: its first line is no jittrace header")]
+    Foreign,
+    /// The file could not be read.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// A line that was not read as an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// Line number, from 1.
+    pub line: u64,
+    /// Why.
+    pub reason: String,
+    /// The line was the last and had no newline: the trace was cut there, or is still being written.
+    pub torn: bool,
+}
+
+/// Reads a trace.
+pub struct Reader<R> {
+    input: R,
+    header: Header,
+    line: u64,
+    buffer: Vec<u8>,
+    skipped: Vec<Skipped>,
+    skipped_count: u64,
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Reads the header.
+    ///
+    /// # Errors
+    /// The input cannot be read, is empty, or is no trace.
+    pub fn new(mut input: R) -> Result<Self, LogError> {
+        let mut buffer = Vec::new();
+        let complete = read_line(&mut input, &mut buffer)?;
+        if buffer.is_empty() {
+            return Err(LogError::Empty);
+        }
+        let header: Header = match serde_json::from_slice(&buffer) {
+            Ok(header) => header,
+            Err(error) if error.is_eof() && !complete && buffer.starts_with(b"{\"jittrace\"") => {
+                return Err(LogError::Empty);
+            }
+            Err(_) => return Err(LogError::Foreign),
+        };
+        // A header without its newline is whole all the same; the newline that follows is an empty line.
+        buffer.clear();
+        Ok(Reader {
+            input,
+            header,
+            line: 1,
+            buffer,
+            skipped: Vec::new(),
+            skipped_count: 0,
+        })
+    }
+
+    /// The header.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// A sentence when the trace was written in a newer format; what is known of it is still read.
+    pub fn newer_format(&self) -> Option<String> {
+        (self.header.jittrace > FORMAT).then(|| {
+            format!(
+                "the trace has format {}, this jittrace knows {FORMAT}: what it does not know is left out; a newer jittrace reads all of it",
+                self.header.jittrace
+            )
+        })
+    }
+
+    /// The next event; `None` at the end of what is there now. On a growing file, call again later.
+    ///
+    /// # Errors
+    /// The file could not be read. Lines that are no events are skipped, see [`Reader::skipped`].
+    pub fn next_event(&mut self) -> Result<Option<Event>, std::io::Error> {
+        loop {
+            // A torn line stays in the buffer, so that the rest of it can follow.
+            let complete = read_line(&mut self.input, &mut self.buffer)?;
+            if !complete {
+                return Ok(None);
+            }
+            self.line += 1;
+            let line = std::mem::take(&mut self.buffer);
+            let parsed = match std::str::from_utf8(&line) {
+                Ok(text) if text.trim().is_empty() => {
+                    self.buffer = reuse(line);
+                    continue;
+                }
+                Ok(text) => Event::from_line(text).map_err(|error| error.to_string()),
+                Err(_) => Err("the line is not UTF-8".to_owned()),
+            };
+            let oversized = line.len() >= LONGEST_LINE;
+            self.buffer = reuse(line);
+            match parsed {
+                Ok(event) => return Ok(Some(event)),
+                Err(_) if oversized => self.skip("the line is longer than 16 MiB".to_owned()),
+                Err(reason) => self.skip(reason),
+            }
+        }
+    }
+
+    /// The lines that were not read, at most the first hundred of them.
+    pub fn skipped(&self) -> &[Skipped] {
+        &self.skipped
+    }
+
+    /// How many lines were not read.
+    pub fn skipped_count(&self) -> u64 {
+        self.skipped_count
+    }
+
+    /// The cut-off last line, if the input ended inside one.
+    pub fn torn_tail(&self) -> Option<Skipped> {
+        let tail = &self.buffer;
+        (!tail.is_empty()).then(|| Skipped {
+            line: self.line + 1,
+            reason: format!("the last line was cut off after {} bytes", tail.len()),
+            torn: true,
+        })
+    }
+
+    fn skip(&mut self, reason: String) {
+        self.skipped_count += 1;
+        if self.skipped.len() < 100 {
+            self.skipped.push(Skipped {
+                line: self.line,
+                reason,
+                torn: false,
+            });
+        }
+    }
+}
+
+/// Empties a buffer and keeps its room, unless one huge line made it large.
+fn reuse(mut buffer: Vec<u8>) -> Vec<u8> {
+    if buffer.capacity() > 1 << 20 {
+        return Vec::new();
+    }
+    buffer.clear();
+    buffer
+}
+
+/// Appends up to a newline; returns whether one was found. What exceeds the longest line is dropped.
+fn read_line<R: BufRead>(input: &mut R, line: &mut Vec<u8>) -> Result<bool, std::io::Error> {
+    loop {
+        let available = match input.fill_buf() {
+            Ok(available) => available,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        if available.is_empty() {
+            return Ok(false);
+        }
+        let end = available.iter().position(|&byte| byte == b'\n');
+        let taken = end.map_or(available.len(), |at| at + 1);
+        let room = LONGEST_LINE.saturating_sub(line.len());
+        line.extend_from_slice(available.get(..taken.min(room)).unwrap_or_default());
+        input.consume(taken);
+        if end.is_some() {
+            return Ok(true);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: &str = r#"{"jittrace":1,"version":"0.1.0","command":["true"]}"#;
+    const EVENT: &str =
+        r#"{"id":1,"t":5,"pid":9,"tid":9,"source":"preload","kind":"process-exit","code":0}"#;
+
+    fn read(text: &str) -> (Vec<Event>, Reader<&[u8]>) {
+        let mut reader = Reader::new(text.as_bytes()).unwrap();
+        let mut events = Vec::new();
+        while let Some(event) = reader.next_event().unwrap() {
+            events.push(event);
+        }
+        (events, reader)
+    }
+
+    #[test]
+    fn whole_traces_read_whole() {
+        let text = format!("{HEADER}\n{EVENT}\n{EVENT}\n");
+        let (events, reader) = read(&text);
+        assert_eq!(events.len(), 2);
+        assert_eq!(reader.header().command, ["true"]);
+        assert_eq!((reader.skipped_count(), reader.torn_tail()), (0, None));
+    }
+
+    #[test]
+    fn a_header_alone_is_a_trace_without_events() {
+        for text in [format!("{HEADER}\n"), HEADER.to_owned()] {
+            let (events, reader) = read(&text);
+            assert!(events.is_empty());
+            assert_eq!(reader.torn_tail(), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_torn_tail_is_reported_and_skipped() {
+        let text = format!("{HEADER}\n{EVENT}\n{{\"id\":2,\"t");
+        let (events, reader) = read(&text);
+        assert_eq!(events.len(), 1);
+        assert!(reader.torn_tail().unwrap().torn);
+    }
+
+    #[test]
+    fn a_growing_trace_goes_on_where_it_stopped() {
+        use std::io::{BufReader, Seek, SeekFrom, Write};
+        let mut file = tempfile::tempfile().unwrap();
+        let (first, second) = EVENT.split_at(20);
+        write!(file, "{HEADER}\n{first}").unwrap();
+        file.seek(SeekFrom::Start(0)).unwrap();
+        let mut reader = Reader::new(BufReader::new(file.try_clone().unwrap())).unwrap();
+        assert!(reader.next_event().unwrap().is_none());
+        let at = file.stream_position().unwrap();
+        writeln!(file, "{second}").unwrap();
+        file.seek(SeekFrom::Start(at)).unwrap();
+        assert_eq!(reader.next_event().unwrap().unwrap().id, 1);
+    }
+
+    #[test]
+    fn damage_in_the_middle_costs_only_its_line() {
+        let text = format!("{HEADER}\n{EVENT}\n{{broken\n{EVENT}\n");
+        let (events, reader) = read(&text);
+        assert_eq!(events.len(), 2);
+        assert_eq!(reader.skipped()[0].line, 3);
+    }
+
+    #[test]
+    fn foreign_and_empty_files_are_refused() {
+        assert!(matches!(Reader::new(&b""[..]), Err(LogError::Empty)));
+        assert!(matches!(
+            Reader::new(&b"hello\n"[..]),
+            Err(LogError::Foreign)
+        ));
+        assert!(matches!(
+            Reader::new(&b"{\"a\":1}\n"[..]),
+            Err(LogError::Foreign)
+        ));
+        assert!(matches!(
+            Reader::new(&b"{\"jittrace\":1,\"ver"[..]),
+            Err(LogError::Empty)
+        ));
+    }
+}
