@@ -1,11 +1,16 @@
 //! What was seen, and what it means.
 //!
 //! Pure: nothing here needs a privilege, a terminal or another process, and all of it can be tested with a list of
-//! events. Data flows one way: [`event`] → [`log`] → the fold → findings → reports.
+//! events. Data flows one way: [`event`] → [`log`] → [`fold`] → [`resolve`] → [`findings`] → [`report`].
 
+pub mod component;
 pub mod elf;
 pub mod event;
+pub mod findings;
+pub mod fold;
 pub mod log;
 pub mod report;
+pub mod resolve;
 
 pub use event::{Body, Event, EventId};
+pub use fold::Model;

@@ -3,6 +3,8 @@
 //! Everything a person is shown (text, Markdown, HTML, the screen) is drawn from this structure or from the model that
 //! it was made from, and the JSON form is a contract: names are only ever added.
 
+mod build;
+
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 

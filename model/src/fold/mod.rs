@@ -1,0 +1,366 @@
+//! The fold: a list of events becomes the state of what was traced.
+//!
+//! [`Model::apply`] is the only way in, for a live trace, a replayed file, a joined pair and a test alike. It keeps
+//! what was seen, indexed by process, and draws no conclusions; those are made from it by [`crate::resolve`] and
+//! [`crate::findings`].
+
+mod process;
+
+use std::collections::HashMap;
+
+pub use process::{Process, ProcessIndex};
+
+use crate::{
+    event::{
+        Body, CacheFact, Call, DirectoryFact, DistributionFact, DriverFact, Event, EventId, Exec,
+        ExecFailed, Fact, FileAccess, FileFact, GpuFact, LibraryFailed, LibraryLoaded,
+        LibraryRequest, LibraryUnloaded, Lost, Message, Note, Source, ToolOutputFact, ToolkitFact,
+    },
+    log::Header,
+};
+
+/// A part of the state together with the event that told it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen<T> {
+    /// The event.
+    pub id: EventId,
+    /// Nanoseconds since the trace began.
+    pub t: u64,
+    /// Process id.
+    pub pid: u32,
+    /// The process image it happened in, when its start is known.
+    pub process: Option<ProcessIndex>,
+    /// Who saw it.
+    pub source: Source,
+    /// What was seen.
+    pub what: T,
+}
+
+/// The state of what was traced.
+#[derive(Debug, Clone, Default)]
+pub struct Model {
+    header: Header,
+    processes: Vec<Process>,
+    current: HashMap<u32, ProcessIndex>,
+    execs: Vec<Seen<Exec>>,
+    /// The exec attempt of a pid that no process start has claimed yet.
+    pending_execs: HashMap<u32, usize>,
+    exec_failures: Vec<Seen<ExecFailed>>,
+    requests: Vec<Seen<LibraryRequest>>,
+    libraries: Vec<Seen<LibraryLoaded>>,
+    library_failures: Vec<Seen<LibraryFailed>>,
+    unloads: Vec<Seen<LibraryUnloaded>>,
+    calls: Vec<Seen<Call>>,
+    messages: Vec<Seen<Message>>,
+    accesses: Vec<Seen<FileAccess>>,
+    files: HashMap<String, Seen<FileFact>>,
+    distributions: Vec<Seen<DistributionFact>>,
+    toolkits: Vec<Seen<ToolkitFact>>,
+    gpus: Vec<Seen<GpuFact>>,
+    drivers: Vec<Seen<DriverFact>>,
+    tool_outputs: Vec<Seen<ToolOutputFact>>,
+    directories: HashMap<String, Seen<DirectoryFact>>,
+    cache_facts: HashMap<String, Seen<CacheFact>>,
+    lost: Vec<Seen<Lost>>,
+    notes: Vec<Seen<Note>>,
+    witnesses: HashMap<EventId, Vec<(EventId, Source)>>,
+    events: u64,
+    last_id: EventId,
+    last_t: u64,
+}
+
+impl Model {
+    /// The state before the first event.
+    pub fn new(header: Header) -> Self {
+        Model {
+            header,
+            ..Model::default()
+        }
+    }
+
+    /// Takes one event in.
+    pub fn apply(&mut self, event: Event) {
+        self.events += 1;
+        self.last_id = self.last_id.max(event.id);
+        self.last_t = self.last_t.max(event.t);
+        if let Some(first) = event.same_as {
+            // The fact itself is told by the first witness's event, whichever of the two arrives first.
+            self.witnesses
+                .entry(first)
+                .or_default()
+                .push((event.id, event.source));
+            return;
+        }
+        let (id, t, pid, source) = (event.id, event.t, event.pid, event.source);
+        let process = self.current.get(&pid).copied();
+        macro_rules! seen {
+            ($what:expr) => {
+                Seen {
+                    id,
+                    t,
+                    pid,
+                    process,
+                    source,
+                    what: $what,
+                }
+            };
+        }
+        match event.body {
+            Body::ProcessStart(start) => self.start_process(id, t, pid, *start),
+            Body::ProcessExit(exit) => self.end_process(id, t, pid, &exit),
+            Body::Exec(exec) => self.note_exec(seen!(*exec)),
+            Body::ExecFailed(failed) => {
+                self.pending_execs.remove(&pid);
+                self.exec_failures.push(seen!(*failed));
+            }
+            Body::LibraryRequest(request) => self.requests.push(seen!(*request)),
+            Body::LibraryLoaded(loaded) => self.libraries.push(seen!(*loaded)),
+            Body::LibraryFailed(failed) => self.library_failures.push(seen!(*failed)),
+            Body::LibraryUnloaded(unloaded) => self.unloads.push(seen!(unloaded)),
+            Body::Call(call) => self.calls.push(seen!(*call)),
+            Body::Message(message) => self.messages.push(seen!(*message)),
+            Body::File(access) => self.accesses.push(seen!(*access)),
+            Body::PythonStack(stack) => self.attach_stack(stack.of, stack.python),
+            Body::Fact(fact) => match *fact {
+                Fact::File(fact) => {
+                    self.files.insert(fact.path.clone(), seen!(*fact));
+                }
+                Fact::Distribution(fact) => self.distributions.push(seen!(fact)),
+                Fact::Toolkit(fact) => self.toolkits.push(seen!(fact)),
+                Fact::Gpu(fact) => self.gpus.push(seen!(fact)),
+                Fact::Driver(fact) => self.drivers.push(seen!(fact)),
+                Fact::ToolOutput(fact) => self.tool_outputs.push(seen!(fact)),
+                Fact::Directory(fact) => {
+                    self.directories.insert(fact.path.clone(), seen!(fact));
+                }
+                Fact::Cache(fact) => {
+                    self.cache_facts.insert(fact.path.clone(), seen!(*fact));
+                }
+                Fact::Other => {}
+            },
+            Body::Lost(lost) => self.lost.push(seen!(lost)),
+            Body::Note(note) => self.notes.push(seen!(note)),
+            Body::Other(_) => {}
+        }
+    }
+
+    fn note_exec(&mut self, exec: Seen<Exec>) {
+        let index = self.execs.len();
+        match exec.what.child {
+            // A call that made its child itself (posix_spawn) reports after the child has begun, or before it is seen.
+            Some(child) => match self.current.get(&child).copied() {
+                Some(process) if self.started_after(process, exec.t) => {
+                    if let Some(process) = self.processes.get_mut(process) {
+                        process.exec.get_or_insert(index);
+                    }
+                    self.execs.push(exec);
+                    if let Some(process) = self.current.get(&child).copied() {
+                        self.name_program(process);
+                    }
+                    return;
+                }
+                _ => {
+                    self.pending_execs.insert(child, index);
+                }
+            },
+            None => {
+                self.pending_execs.insert(exec.pid, index);
+            }
+        }
+        self.execs.push(exec);
+    }
+
+    /// Whether a process began at or shortly before `t`, so that a spawn reported at `t` is the one that made it.
+    fn started_after(&self, process: ProcessIndex, t: u64) -> bool {
+        const SPAWN_NS: u64 = 5_000_000_000;
+        self.processes
+            .get(process)
+            .is_some_and(|p| p.start + SPAWN_NS >= t && p.exec.is_none())
+    }
+
+    fn attach_stack(&mut self, of: Option<EventId>, python: Vec<crate::event::Frame>) {
+        let Some(of) = of else { return };
+        if let Some(exec) = self.execs.iter_mut().rev().find(|e| e.id == of) {
+            exec.what.python = python;
+        } else if let Some(request) = self.requests.iter_mut().rev().find(|e| e.id == of) {
+            request.what.python = python;
+        } else if let Some(call) = self.calls.iter_mut().rev().find(|e| e.id == of) {
+            call.what.python = python;
+        } else if let Some(loaded) = self.libraries.iter_mut().rev().find(|e| e.id == of) {
+            loaded.what.python = python;
+        }
+    }
+
+    /// The trace's header.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Every process image, in order of start.
+    pub fn processes(&self) -> &[Process] {
+        &self.processes
+    }
+
+    /// One process image.
+    pub fn process(&self, index: ProcessIndex) -> Option<&Process> {
+        self.processes.get(index)
+    }
+
+    /// The image that a pid runs now, or ran last.
+    pub fn current_process(&self, pid: u32) -> Option<ProcessIndex> {
+        self.current.get(&pid).copied()
+    }
+
+    /// Exec attempts.
+    pub fn execs(&self) -> &[Seen<Exec>] {
+        &self.execs
+    }
+
+    /// The exec attempt that led to a process image.
+    pub fn exec_of(&self, process: &Process) -> Option<&Seen<Exec>> {
+        process.exec.and_then(|index| self.execs.get(index))
+    }
+
+    /// Execs that failed.
+    pub fn exec_failures(&self) -> &[Seen<ExecFailed>] {
+        &self.exec_failures
+    }
+
+    /// Requests for libraries.
+    pub fn requests(&self) -> &[Seen<LibraryRequest>] {
+        &self.requests
+    }
+
+    /// Libraries that were mapped.
+    pub fn libraries(&self) -> &[Seen<LibraryLoaded>] {
+        &self.libraries
+    }
+
+    /// Libraries that could not be loaded.
+    pub fn library_failures(&self) -> &[Seen<LibraryFailed>] {
+        &self.library_failures
+    }
+
+    /// Libraries that were unmapped.
+    pub fn unloads(&self) -> &[Seen<LibraryUnloaded>] {
+        &self.unloads
+    }
+
+    /// Calls of watched functions.
+    pub fn calls(&self) -> &[Seen<Call>] {
+        &self.calls
+    }
+
+    /// What programs said about toolkits.
+    pub fn messages(&self) -> &[Seen<Message>] {
+        &self.messages
+    }
+
+    /// Uses of toolkit and cache files.
+    pub fn accesses(&self) -> &[Seen<FileAccess>] {
+        &self.accesses
+    }
+
+    /// What a file is.
+    pub fn file(&self, path: &str) -> Option<&Seen<FileFact>> {
+        self.files.get(path)
+    }
+
+    /// What every file is, in no order.
+    pub fn files(&self) -> impl Iterator<Item = &Seen<FileFact>> {
+        self.files.values()
+    }
+
+    /// Distributions.
+    pub fn distributions(&self) -> &[Seen<DistributionFact>] {
+        &self.distributions
+    }
+
+    /// A distribution by name; names compare as PyPI compares them.
+    pub fn distribution(&self, name: &str) -> Option<&Seen<DistributionFact>> {
+        let wanted = normalized(name);
+        self.distributions
+            .iter()
+            .find(|d| normalized(&d.what.name) == wanted)
+    }
+
+    /// Toolkits that are present, used or not.
+    pub fn toolkits(&self) -> &[Seen<ToolkitFact>] {
+        &self.toolkits
+    }
+
+    /// GPUs.
+    pub fn gpus(&self) -> &[Seen<GpuFact>] {
+        &self.gpus
+    }
+
+    /// What is known of the driver.
+    pub fn drivers(&self) -> &[Seen<DriverFact>] {
+        &self.drivers
+    }
+
+    /// What tools printed of themselves.
+    pub fn tool_outputs(&self) -> &[Seen<ToolOutputFact>] {
+        &self.tool_outputs
+    }
+
+    /// A directory's file system.
+    pub fn directory(&self, path: &str) -> Option<&Seen<DirectoryFact>> {
+        self.directories.get(path)
+    }
+
+    /// What cache artefacts were built with, in no order.
+    pub fn cache_facts(&self) -> impl Iterator<Item = &Seen<CacheFact>> {
+        self.cache_facts.values()
+    }
+
+    /// What a cache artefact was built with.
+    pub fn cache_fact(&self, path: &str) -> Option<&Seen<CacheFact>> {
+        self.cache_facts.get(path)
+    }
+
+    /// What could not be captured.
+    pub fn lost(&self) -> &[Seen<Lost>] {
+        &self.lost
+    }
+
+    /// Notes on the trace itself.
+    pub fn notes(&self) -> &[Seen<Note>] {
+        &self.notes
+    }
+
+    /// Other events that report the same fact as `first`.
+    pub fn witnesses(&self, first: EventId) -> &[(EventId, Source)] {
+        self.witnesses.get(&first).map_or(&[], Vec::as_slice)
+    }
+
+    /// How many events were taken in.
+    pub fn event_count(&self) -> u64 {
+        self.events
+    }
+
+    /// The highest event number.
+    pub fn last_id(&self) -> EventId {
+        self.last_id
+    }
+
+    /// Nanoseconds from the start of the trace to its latest event.
+    pub fn last_t(&self) -> u64 {
+        self.last_t
+    }
+}
+
+/// A distribution's name as PyPI compares it: lower case, runs of `-`, `_`, `.` are one `-`.
+pub fn normalized(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for c in name.chars() {
+        if matches!(c, '-' | '_' | '.') {
+            if !out.ends_with('-') {
+                out.push('-');
+            }
+        } else {
+            out.push(c.to_ascii_lowercase());
+        }
+    }
+    out
+}

@@ -1,0 +1,210 @@
+//! Process images: one for each program that a process ran.
+
+use super::Model;
+use crate::{
+    event::{EventId, ProcessExit, ProcessStart},
+    report::Exit,
+};
+
+/// Position of a process image in [`Model::processes`].
+pub type ProcessIndex = usize;
+
+/// One program that ran in one process. A process that execs again gets a further image.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Process {
+    /// Position in the model's list.
+    pub index: ProcessIndex,
+    /// The event that told its start.
+    pub id: EventId,
+    /// Process id.
+    pub pid: u32,
+    /// The image that started it: its parent's, or its own previous one.
+    pub parent: Option<ProcessIndex>,
+    /// What was told at its start.
+    pub what: ProcessStart,
+    /// The program as it was asked for: the path given to exec, a script rather than its interpreter.
+    pub program: String,
+    /// Position in [`Model::execs`] of the attempt that led here.
+    pub exec: Option<usize>,
+    /// Nanoseconds since the trace began.
+    pub start: u64,
+    /// The same, for its end.
+    pub end: Option<u64>,
+    /// How the process ended.
+    pub exit: Option<Exit>,
+    /// The event that told its end.
+    pub exit_event: Option<EventId>,
+    /// The image that took its place by a further exec.
+    pub replaced_by: Option<ProcessIndex>,
+}
+
+impl Process {
+    /// The last component of [`Process::program`].
+    pub fn name(&self) -> &str {
+        base(&self.program)
+    }
+
+    /// A variable of the captured environment.
+    pub fn env(&self, name: &str) -> Option<&str> {
+        self.what.env.get(name).map(String::as_str)
+    }
+
+    /// Why its inside was not seen.
+    pub fn not_followed(&self) -> Option<&str> {
+        self.what.not_followed.as_deref()
+    }
+
+    /// The arguments of the program itself: without the interpreter and script name of a script.
+    pub fn arguments(&self) -> &[String] {
+        let argv = &self.what.argv;
+        let skip = match argv
+            .iter()
+            .skip(1)
+            .position(|a| *a == self.program || base(a) == self.name())
+        {
+            Some(at) if self.is_script() => at + 2,
+            _ => 1,
+        };
+        argv.get(skip..).unwrap_or_default()
+    }
+
+    /// Whether the program is a script that an interpreter runs.
+    pub fn is_script(&self) -> bool {
+        is_interpreter(base(&self.what.exe))
+            && base(&self.what.exe) != self.name()
+            && !is_interpreter(self.name())
+    }
+}
+
+/// The part of a path after its last slash.
+pub(crate) fn base(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Whether a program of this name runs scripts.
+pub(crate) fn is_interpreter(name: &str) -> bool {
+    matches!(
+        name,
+        "sh" | "dash" | "bash" | "busybox" | "zsh" | "ash" | "env" | "perl"
+    ) || name.starts_with("python")
+}
+
+impl Model {
+    pub(super) fn start_process(&mut self, id: EventId, t: u64, pid: u32, start: ProcessStart) {
+        let index = self.processes.len();
+        let before = self
+            .current
+            .get(&pid)
+            .copied()
+            .filter(|&i| self.processes.get(i).is_some_and(|p| p.end.is_none()));
+        let parent = before.or_else(|| self.current.get(&start.ppid).copied());
+        if let Some(before) = before.and_then(|i| self.processes.get_mut(i)) {
+            before.end = Some(t);
+            before.replaced_by = Some(index);
+        }
+        let exec = self
+            .pending_execs
+            .remove(&pid)
+            .or_else(|| self.shell_exec(&start));
+        self.processes.push(Process {
+            index,
+            id,
+            pid,
+            parent,
+            what: start,
+            exec,
+            start: t,
+            ..Process::default()
+        });
+        self.current.insert(pid, index);
+        self.name_program(index);
+    }
+
+    /// The `system` or `popen` of the parent that made this shell: neither tells the child's pid.
+    fn shell_exec(&mut self, start: &ProcessStart) -> Option<usize> {
+        let pending = *self.pending_execs.get(&start.ppid)?;
+        let exec = self.execs.get(pending)?;
+        let command = start.argv.get(2)?;
+        let is_it = matches!(exec.what.call.as_str(), "system" | "popen")
+            && start.argv.get(1).is_some_and(|a| a == "-c")
+            && exec.what.argv.last().is_some_and(|asked| asked == command);
+        is_it.then(|| {
+            self.pending_execs.remove(&start.ppid);
+            pending
+        })
+    }
+
+    /// Decides what a process image is called, from the exec attempt and from what the kernel made of it.
+    pub(super) fn name_program(&mut self, index: ProcessIndex) {
+        let Some(process) = self.processes.get(index) else {
+            return;
+        };
+        let asked = self.exec_of(process).map(|exec| exec.what.path.as_str());
+        let exe = process.what.exe.as_str();
+        let script = || {
+            // Without a word from the parent: an interpreter's first argument that is a path is the script.
+            let first = process.what.argv.get(1)?;
+            (is_interpreter(base(exe))
+                && !base(exe).starts_with("python")
+                && first.contains('/')
+                && !first.starts_with('-'))
+            .then_some(first.as_str())
+        };
+        let program = match asked {
+            Some(path) if path.starts_with('/') => path.to_owned(),
+            Some(path) if path.contains('/') => {
+                format!("{}/{path}", process.what.cwd.trim_end_matches('/'))
+            }
+            // A bare name went through PATH: a script shows as the interpreter's argument, a program as itself.
+            Some(name) => process
+                .what
+                .argv
+                .iter()
+                .skip(1)
+                .take(3)
+                .find(|a| a.contains('/') && base(a) == base(name) && is_interpreter(base(exe)))
+                .cloned()
+                .unwrap_or_else(|| exe.to_owned()),
+            None => script().unwrap_or(exe).to_owned(),
+        };
+        let program = clean(&program);
+        if let Some(process) = self.processes.get_mut(index) {
+            process.program = program;
+        }
+    }
+
+    pub(super) fn end_process(&mut self, id: EventId, t: u64, pid: u32, exit: &ProcessExit) {
+        let Some(process) = self
+            .current
+            .get(&pid)
+            .and_then(|&i| self.processes.get_mut(i))
+        else {
+            return;
+        };
+        let known = exit.code.is_some() || exit.signal.is_some();
+        if process.exit.is_some() && !known {
+            return;
+        }
+        process.end = Some(process.end.unwrap_or(t).min(t));
+        process.exit_event = Some(id);
+        if known {
+            process.exit = Some(Exit {
+                code: exit.code,
+                signal: exit.signal,
+            });
+        }
+    }
+}
+
+/// A path without empty and `.` components; `..` stays, since it may cross a symbolic link.
+fn clean(path: &str) -> String {
+    if !path.starts_with('/') {
+        return path.to_owned();
+    }
+    let mut out = String::with_capacity(path.len());
+    for part in path.split('/').filter(|p| !p.is_empty() && *p != ".") {
+        out.push('/');
+        out.push_str(part);
+    }
+    if out.is_empty() { "/".to_owned() } else { out }
+}
