@@ -4,13 +4,16 @@
 //! events. Data flows one way: [`event`] → [`log`] → [`fold`] → [`resolve`] → [`findings`] → [`report`].
 
 pub mod component;
+pub mod distribution;
 pub mod elf;
 pub mod event;
 pub mod findings;
 pub mod fold;
+pub mod image;
 pub mod log;
 pub mod report;
 pub mod resolve;
+pub mod toolkit;
 
 pub use event::{Body, Event, EventId};
 pub use fold::Model;
