@@ -11,6 +11,7 @@ pub mod findings;
 pub mod fold;
 pub mod image;
 pub mod log;
+pub mod redact;
 pub mod report;
 pub mod resolve;
 pub mod toolkit;
