@@ -10,6 +10,7 @@ pub mod event;
 pub mod findings;
 pub mod fold;
 pub mod image;
+pub mod loader;
 pub mod log;
 pub mod redact;
 pub mod report;

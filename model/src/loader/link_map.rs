@@ -1,0 +1,1195 @@
+//! The loader's memory of one process: what is loaded, under which names, who loaded it, which directories are missing.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+
+use crate::elf::{DF_1_NODELETE, DF_1_PIE, ElfError, ElfFacts, Kind};
+use crate::event::{Outcome, Rule};
+
+use super::files::{FileId, Files, Opened};
+use super::path::{Directory, Tokens, absolute, directories, directory_of, with_slash};
+use super::search::{Candidate, Flags, Request, Search, Winner};
+use super::system::System;
+
+/// The object may not be opened by `dlopen` (`ld -z nodlopen`).
+const DF_1_NOOPEN: u64 = 0x40;
+/// Most files listed that a search would have found further on.
+const MOST_NOT_TRIED: usize = 16;
+
+/// An object of a [`LinkMap`]. Never used again for another object of the same process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ObjectId(u32);
+
+/// The executable is the first object of every link map.
+const EXECUTABLE: ObjectId = ObjectId(0);
+
+/// A loaded object.
+#[derive(Clone, Debug)]
+pub struct Object {
+    /// The path under which it was opened, as the loader spells it.
+    pub path: String,
+    /// Which file it is; unknown for the vdso.
+    pub file: Option<FileId>,
+    /// What the file says; unknown for the vdso.
+    pub elf: Option<Arc<ElfFacts>>,
+    /// The object whose request or need loaded it.
+    pub loader: Option<ObjectId>,
+    /// Names that it was asked for by.
+    names: BTreeSet<String>,
+    origin: Option<String>,
+    /// Loaded with the program, and so never unmapped.
+    from_start: bool,
+    nodelete: bool,
+    /// `dlopen`s that were not yet closed.
+    opens: u32,
+    needs: Vec<ObjectId>,
+    relocation_needs: BTreeSet<ObjectId>,
+}
+
+impl Object {
+    /// `DT_SONAME`.
+    #[must_use]
+    pub fn soname(&self) -> Option<&str> {
+        self.elf.as_deref()?.soname.as_deref()
+    }
+
+    fn answers_to(&self, name: &str) -> bool {
+        self.names.contains(name) || self.soname() == Some(name)
+    }
+}
+
+/// How a process began: what the loader reads once and never again.
+#[derive(Clone, Debug, Default)]
+pub struct ProcessStart {
+    /// The executable, resolved (what `/proc/PID/exe` points to): `$ORIGIN` is its directory.
+    pub executable: String,
+    /// The current directory at the start.
+    pub cwd: String,
+    /// `LD_LIBRARY_PATH` of the initial environment.
+    pub ld_library_path: Option<String>,
+    /// `LD_PRELOAD` of the initial environment.
+    pub ld_preload: Option<String>,
+    /// The content of `/etc/ld.so.preload`.
+    pub preload_file: Option<String>,
+    /// `AT_SECURE` (setuid and the like): the loader ignores LD_LIBRARY_PATH, and LD_PRELOAD entries with a slash.
+    pub secure: bool,
+}
+
+/// What [`LinkMap::reconcile`] had to put right.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reconciled {
+    /// Objects that the replay held for loaded and that are not mapped: their last known paths.
+    pub vanished: Vec<String>,
+    /// Objects that are mapped and that no replayed request explains.
+    pub appeared: Vec<ObjectId>,
+}
+
+/// What the loader remembers of one slot of a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Slot {
+    Unknown,
+    Existing,
+    Missing,
+}
+
+/// One rule's part of a search: a list of directories, or the cache.
+struct Step {
+    rule: Rule,
+    /// Where the list stands, to be completed by the entry: `RUNPATH`, `LD_LIBRARY_PATH entry`, …
+    source: String,
+    /// What follows the entry: ` of /…/libx.so`.
+    of: String,
+    place: Place,
+}
+
+enum Place {
+    Directories(Vec<Directory>),
+    Cache,
+}
+
+impl Step {
+    fn detail(&self, entry: &str) -> String {
+        let entry = if entry.is_empty() {
+            "(empty: current directory)"
+        } else {
+            entry
+        };
+        format!("{} {entry}{}", self.source, self.of)
+    }
+}
+
+/// What a look at one candidate means for the search.
+enum Verdict {
+    Take(FileId, Arc<ElfFacts>),
+    Pass(&'static str),
+    LeaveList,
+    Fatal(String),
+}
+
+/// What one search found, before it is mapped.
+enum Found {
+    File {
+        at: usize,
+        id: FileId,
+        elf: Arc<ElfFacts>,
+        resume: (usize, usize),
+    },
+    Fatal {
+        error: String,
+        resume: (usize, usize),
+    },
+    Nothing {
+        error: String,
+    },
+}
+
+/// How an object comes to be asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Need,
+    Preload(&'static str),
+    Dlopen(Flags),
+}
+
+/// The dynamic loader's memory of one process. See the [module](super).
+#[derive(Clone, Debug)]
+pub struct LinkMap {
+    system: Arc<System>,
+    objects: BTreeMap<ObjectId, Object>,
+    next: u32,
+    cwd: String,
+    library_path: Vec<Directory>,
+    default_directories: Vec<Directory>,
+    slots: HashMap<String, Vec<Slot>>,
+}
+
+impl LinkMap {
+    /// Replays the start of a program: preloads, then all needs, breadth first. The searches come in the order of the
+    /// loader; those that were satisfied by what was loaded before are among them.
+    ///
+    /// Where the executable cannot be read, or is static, the link map holds it alone and later requests are answered
+    /// without its RPATH.
+    #[must_use]
+    pub fn start(
+        system: Arc<System>,
+        start: &ProcessStart,
+        files: &dyn Files,
+    ) -> (Self, Vec<Search>) {
+        let (file, elf) = match files.open(&start.executable) {
+            Opened::File { id, elf } => (Some(id), elf.ok()),
+            _ => (None, None),
+        };
+        let default_directories = system
+            .default_directories
+            .iter()
+            .map(|directory| Directory {
+                name: with_slash(directory),
+                entry: directory.clone(),
+            })
+            .collect();
+        let mut map = Self {
+            objects: BTreeMap::new(),
+            next: 0,
+            cwd: start.cwd.clone(),
+            library_path: Vec::new(),
+            default_directories,
+            slots: HashMap::new(),
+            system,
+        };
+        // The loader gives the executable no file identity: opening it by path is refused, not "already loaded".
+        let executable = map.add(&start.executable, file, elf, None, true);
+        if let Some(object) = map.objects.get_mut(&executable) {
+            object.names.clear();
+        }
+        map.add_vdso();
+        map.add_interpreter(files);
+        let library_path = start
+            .ld_library_path
+            .as_deref()
+            .filter(|list| !list.is_empty() && !start.secure);
+        if let Some(list) = library_path {
+            map.library_path = directories(list, &[':', ';'], map.tokens(executable));
+        }
+        let (mut searches, preloads) = map.preload(start, files);
+        let mut queue = vec![executable];
+        queue.extend(preloads);
+        let mut mapped = Vec::new();
+        let _missing = map.load_needs(queue, files, &mut searches, &mut mapped);
+        for object in map.objects.values_mut() {
+            object.from_start = true;
+        }
+        (map, searches)
+    }
+
+    /// Replays a `dlopen`, with all needs. Afterwards the link map is as the loader's would be if no other error than a
+    /// missing or unusable file came up; see [`Self::failed`] for the rest.
+    pub fn request(&mut self, request: &Request<'_>, files: &dyn Files) -> Search {
+        let requester = request
+            .requester
+            .filter(|id| self.objects.contains_key(id))
+            .unwrap_or(EXECUTABLE);
+        let mut search = self.resolve(request.name, requester, Asked::Dlopen(request.flags), files);
+        let Some(winner) = search.winner.clone() else {
+            return search;
+        };
+        if winner.mapped {
+            let mut needs = Vec::new();
+            let mut mapped = vec![winner.object];
+            let result = self.load_needs(vec![winner.object], files, &mut needs, &mut mapped);
+            search.needs = needs;
+            if let Err(error) = result {
+                self.unmap(&mapped);
+                search.error = Some(error);
+            }
+            search.mapped = mapped;
+        }
+        if let Some(object) = self.objects.get_mut(&winner.object) {
+            object.opens = object.opens.saturating_add(1);
+            object.nodelete |= request.flags.nodelete;
+        }
+        search
+    }
+
+    /// Takes back a request that failed after its search (an undefined symbol, a missing version, no memory): what it
+    /// mapped is unmapped.
+    pub fn failed(&mut self, search: &Search) {
+        match &search.winner {
+            Some(winner) if !winner.mapped => {
+                if let Some(object) = self.objects.get_mut(&winner.object) {
+                    object.opens = object.opens.saturating_sub(1);
+                }
+            }
+            _ => self.unmap(&search.mapped),
+        }
+    }
+
+    /// Replays a `dlclose`; gives the objects that nothing holds any more and that are unmapped by it.
+    ///
+    /// Two holds cannot be seen from here: symbols bound across objects (report them with [`Self::bound`] where they
+    /// are known) and unique C++ symbols, which pin their object. Let [`Self::reconcile`] put that right.
+    pub fn closed(&mut self, object: ObjectId) -> Vec<ObjectId> {
+        let Some(closed) = self.objects.get_mut(&object) else {
+            return Vec::new();
+        };
+        closed.opens = closed.opens.saturating_sub(1);
+        if closed.opens > 0 || closed.from_start {
+            return Vec::new();
+        }
+        let mut held = BTreeSet::new();
+        let pinned = |object: &Object| {
+            let flag = object
+                .elf
+                .as_deref()
+                .is_some_and(|elf| elf.flags_1 & DF_1_NODELETE != 0);
+            object.from_start || object.opens > 0 || object.nodelete || flag
+        };
+        let mut queue: VecDeque<ObjectId> = self
+            .objects
+            .iter()
+            .filter(|(_, object)| pinned(object))
+            .map(|(id, _)| *id)
+            .collect();
+        while let Some(id) = queue.pop_front() {
+            if held.insert(id)
+                && let Some(object) = self.objects.get(&id)
+            {
+                queue.extend(object.needs.iter().chain(&object.relocation_needs));
+            }
+        }
+        let unmapped: Vec<ObjectId> = self
+            .objects
+            .keys()
+            .filter(|id| !held.contains(id))
+            .copied()
+            .collect();
+        self.unmap(&unmapped);
+        unmapped
+    }
+
+    /// Notes that a symbol of `user` was bound to `provider`, which holds the provider as long as the user is there.
+    pub fn bound(&mut self, user: ObjectId, provider: ObjectId) {
+        if self.objects.contains_key(&provider)
+            && let Some(object) = self.objects.get_mut(&user)
+        {
+            object.relocation_needs.insert(provider);
+        }
+    }
+
+    /// Notes that an object was seen to be unmapped.
+    pub fn unmapped(&mut self, object: ObjectId) {
+        self.unmap(&[object]);
+    }
+
+    /// Notes that the process changed its directory, which relative names count from.
+    pub fn changed_directory(&mut self, cwd: &str) {
+        cwd.clone_into(&mut self.cwd);
+    }
+
+    /// Notes an object that was seen to be loaded while the replay had another answer or none; gives it its place.
+    pub fn observed(
+        &mut self,
+        path: &str,
+        requester: Option<ObjectId>,
+        files: &dyn Files,
+    ) -> ObjectId {
+        let (file, elf) = match files.open(&absolute(path, &self.cwd)) {
+            Opened::File { id, elf } => (Some(id), elf.ok()),
+            _ => (None, None),
+        };
+        if let Some(known) = file.and_then(|file| self.object_of_file(file)) {
+            return known;
+        }
+        let id = self.add(path, file, elf, requester, false);
+        // Nothing is known of its needs' owners: they hold what answers to their names.
+        let names: Vec<String> = self
+            .objects
+            .get(&id)
+            .and_then(|o| o.elf.clone())
+            .map(|elf| elf.needed.clone())
+            .unwrap_or_default();
+        let needs: Vec<ObjectId> = names
+            .iter()
+            .filter_map(|name| self.object_by_name(name))
+            .collect();
+        if let Some(object) = self.objects.get_mut(&id) {
+            object.opens = 1;
+            object.needs = needs;
+        }
+        id
+    }
+
+    /// Compares with the files that are mapped in the process (`/proc/PID/maps`) and follows them: objects that are not
+    /// mapped are dropped, mapped ELF files that are unknown are taken in.
+    pub fn reconcile<'a>(
+        &mut self,
+        mapped: impl IntoIterator<Item = (&'a str, FileId)>,
+        files: &dyn Files,
+    ) -> Reconciled {
+        let mapped: BTreeMap<FileId, &str> =
+            mapped.into_iter().map(|(path, id)| (id, path)).collect();
+        let gone: Vec<ObjectId> = self
+            .objects
+            .iter()
+            .filter(|(id, object)| {
+                **id != EXECUTABLE && object.file.is_some_and(|file| !mapped.contains_key(&file))
+            })
+            .map(|(id, _)| *id)
+            .collect();
+        let vanished = gone
+            .iter()
+            .filter_map(|id| self.objects.get(id))
+            .map(|object| object.path.clone())
+            .collect();
+        self.unmap(&gone);
+        let mut appeared = Vec::new();
+        for (file, path) in mapped {
+            let known = self
+                .objects
+                .values()
+                .any(|object| object.file == Some(file));
+            let is_object = || match files.open(path) {
+                Opened::File { id, elf: Ok(elf) } => {
+                    id == file && elf.dynamic && elf.kind != Kind::Other
+                }
+                _ => false,
+            };
+            if !known && is_object() {
+                appeared.push(self.observed(path, None, files));
+            }
+        }
+        Reconciled { vanished, appeared }
+    }
+
+    /// The loaded objects, in the order of loading; the executable first.
+    pub fn objects(&self) -> impl Iterator<Item = (ObjectId, &Object)> {
+        self.objects.iter().map(|(id, object)| (*id, object))
+    }
+
+    /// A loaded object.
+    #[must_use]
+    pub fn object(&self, id: ObjectId) -> Option<&Object> {
+        self.objects.get(&id)
+    }
+
+    /// The executable.
+    #[must_use]
+    pub fn executable(&self) -> ObjectId {
+        EXECUTABLE
+    }
+
+    /// The object that was opened under this path.
+    #[must_use]
+    pub fn object_by_path(&self, path: &str) -> Option<ObjectId> {
+        self.objects
+            .iter()
+            .find(|(_, object)| object.path == path)
+            .map(|(id, _)| *id)
+    }
+
+    /// The object that a request for this name would be answered with at once.
+    #[must_use]
+    pub fn object_by_name(&self, name: &str) -> Option<ObjectId> {
+        self.objects
+            .iter()
+            .find(|(_, object)| object.answers_to(name))
+            .map(|(id, _)| *id)
+    }
+
+    /// The loaded object that is this file.
+    #[must_use]
+    pub fn object_of_file(&self, file: FileId) -> Option<ObjectId> {
+        self.objects
+            .iter()
+            .find(|(id, object)| **id != EXECUTABLE && object.file == Some(file))
+            .map(|(id, _)| *id)
+    }
+
+    fn path_of(&self, id: ObjectId) -> &str {
+        self.objects
+            .get(&id)
+            .map_or("", |object| object.path.as_str())
+    }
+
+    fn tokens(&self, id: ObjectId) -> Tokens<'_> {
+        Tokens {
+            origin: self
+                .objects
+                .get(&id)
+                .and_then(|object| object.origin.as_deref()),
+            lib: &self.system.lib,
+            platform: &self.system.platform,
+        }
+    }
+
+    fn add(
+        &mut self,
+        path: &str,
+        file: Option<FileId>,
+        elf: Option<Arc<ElfFacts>>,
+        loader: Option<ObjectId>,
+        from_start: bool,
+    ) -> ObjectId {
+        let id = ObjectId(self.next);
+        self.next = self.next.saturating_add(1);
+        let object = Object {
+            origin: directory_of(&absolute(path, &self.cwd)),
+            path: path.to_owned(),
+            file,
+            elf,
+            loader,
+            names: BTreeSet::from([path.to_owned()]),
+            from_start,
+            nodelete: false,
+            opens: 0,
+            needs: Vec::new(),
+            relocation_needs: BTreeSet::new(),
+        };
+        self.objects.insert(id, object);
+        id
+    }
+
+    fn add_vdso(&mut self) {
+        let vdso = self.add("linux-vdso.so.1", None, None, None, true);
+        if let Some(object) = self.objects.get_mut(&vdso) {
+            object.origin = None;
+        }
+    }
+
+    /// The dynamic loader is an object of the process too, and libc needs it.
+    fn add_interpreter(&mut self, files: &dyn Files) {
+        let interpreter = self
+            .objects
+            .get(&EXECUTABLE)
+            .and_then(|o| o.elf.as_deref())
+            .and_then(|elf| elf.interpreter.clone());
+        if let Some(path) = interpreter
+            && let Opened::File { id, elf } = files.open(&path)
+        {
+            self.add(&path, Some(id), elf.ok(), None, true);
+        }
+    }
+
+    fn preload(&mut self, start: &ProcessStart, files: &dyn Files) -> (Vec<Search>, Vec<ObjectId>) {
+        let variable = start
+            .ld_preload
+            .as_deref()
+            .unwrap_or_default()
+            .split([' ', ':']);
+        let variable = variable
+            .filter(|name| !start.secure || !name.contains('/'))
+            .map(|name| ("LD_PRELOAD", name));
+        // In the file a `#` begins a comment.
+        let lines = start.preload_file.as_deref().unwrap_or_default().lines();
+        let file = lines
+            .flat_map(|line| {
+                line.split('#')
+                    .next()
+                    .unwrap_or_default()
+                    .split([' ', ':', '\t'])
+            })
+            .map(|name| ("/etc/ld.so.preload", name));
+        let mut searches = Vec::new();
+        let mut objects = Vec::new();
+        for (source, name) in variable.chain(file).filter(|(_, name)| !name.is_empty()) {
+            let mut search = self.resolve(name, EXECUTABLE, Asked::Preload(source), files);
+            if let Some(winner) = &search.winner
+                && winner.mapped
+            {
+                objects.push(winner.object);
+                search.mapped = vec![winner.object];
+            }
+            searches.push(search);
+        }
+        (searches, objects)
+    }
+
+    /// Loads what the objects in `queue` need, breadth first, and puts every search into `searches`.
+    ///
+    /// # Errors
+    /// The loader's words for the first need that is missing or unusable.
+    fn load_needs(
+        &mut self,
+        mut queue: Vec<ObjectId>,
+        files: &dyn Files,
+        searches: &mut Vec<Search>,
+        mapped: &mut Vec<ObjectId>,
+    ) -> Result<(), String> {
+        let mut queued: BTreeSet<ObjectId> = queue.iter().copied().collect();
+        let fresh_from = queue.len();
+        let mut at = 0;
+        while let Some(&id) = queue.get(at) {
+            let fresh = at < fresh_from || mapped.contains(&id);
+            at += 1;
+            let mut needs = Vec::new();
+            if fresh {
+                let names = self
+                    .objects
+                    .get(&id)
+                    .and_then(|o| o.elf.clone())
+                    .map(|e| e.needed.clone())
+                    .unwrap_or_default();
+                for name in names {
+                    // Tokens are allowed in needs as well; without a value the name stays and is not found.
+                    let name = self.tokens(id).expand(&name).unwrap_or(name);
+                    let mut search = self.resolve(&name, id, Asked::Need, files);
+                    if let Some(winner) = &search.winner {
+                        needs.push(winner.object);
+                        if winner.mapped {
+                            mapped.push(winner.object);
+                            search.mapped = vec![winner.object];
+                        }
+                    }
+                    let error = search.error.clone();
+                    searches.push(search);
+                    if let Some(error) = error {
+                        return Err(error);
+                    }
+                }
+                if let Some(object) = self.objects.get_mut(&id) {
+                    object.needs.clone_from(&needs);
+                }
+            } else if let Some(object) = self.objects.get(&id) {
+                // Loaded before: its needs are satisfied, and were searched for then.
+                needs.clone_from(&object.needs);
+            }
+            queue.extend(needs.into_iter().filter(|need| queued.insert(*need)));
+        }
+        Ok(())
+    }
+
+    fn unmap(&mut self, gone: &[ObjectId]) {
+        for id in gone.iter().filter(|id| **id != EXECUTABLE) {
+            self.objects.remove(id);
+        }
+        for object in self.objects.values_mut() {
+            if object.loader.is_some_and(|loader| gone.contains(&loader)) {
+                object.loader = None;
+            }
+            object.needs.retain(|need| !gone.contains(need));
+            object.relocation_needs.retain(|need| !gone.contains(need));
+        }
+    }
+
+    /// Resolves one name and maps the object, without its needs.
+    fn resolve(
+        &mut self,
+        name: &str,
+        requester: ObjectId,
+        asked: Asked,
+        files: &dyn Files,
+    ) -> Search {
+        let mut search = Search {
+            requested: name.to_owned(),
+            requested_by: self.path_of(requester).to_owned(),
+            ..Search::default()
+        };
+        let is_path = name.contains('/');
+        let steps = if is_path {
+            Vec::new()
+        } else {
+            self.steps(requester)
+        };
+        if let Some(loaded) = self.object_by_name(name) {
+            self.answer_with_loaded(&mut search, loaded);
+            search.not_tried = self.would_find(name, &steps, (0, 0), requester, files);
+            return search;
+        }
+        let found = if is_path {
+            self.try_path(name, requester, files, &mut search)
+        } else {
+            self.walk(name, &steps, requester, files, &mut search)
+        };
+        match found {
+            Found::Nothing { error } => search.error = Some(error),
+            Found::Fatal { error, resume } => {
+                search.error = Some(error);
+                search.not_tried = self.would_find(name, &steps, resume, requester, files);
+            }
+            Found::File {
+                at,
+                id,
+                elf,
+                resume,
+            } => {
+                search.not_tried = self.would_find(name, &steps, resume, requester, files);
+                self.take(&mut search, at, id, elf, requester, asked);
+            }
+        }
+        if let Asked::Preload(source) = asked
+            && search.winner.is_some()
+        {
+            if search.rule != Rule::AbsolutePath && !search.rule_detail.is_empty() {
+                search.rule_detail =
+                    format!("{source} entry {name}, found by {}", search.rule_detail);
+            } else {
+                search.rule_detail = format!("{source} entry {name}");
+            }
+            search.rule = Rule::Preload;
+        }
+        search
+    }
+
+    fn answer_with_loaded(&mut self, search: &mut Search, loaded: ObjectId) {
+        let Some(object) = self.objects.get_mut(&loaded) else {
+            return;
+        };
+        let name = &search.requested;
+        search.rule = Rule::AlreadyLoaded;
+        search.rule_detail = if object.soname() == Some(name) {
+            format!("SONAME {name} already loaded as {}", object.path)
+        } else if object.path == *name {
+            "already loaded under this path".to_owned()
+        } else {
+            format!("already loaded under this name as {}", object.path)
+        };
+        object.names.insert(name.clone());
+        search.winner = Some(Winner {
+            object: loaded,
+            path: object.path.clone(),
+            file: object.file,
+            mapped: false,
+        });
+    }
+
+    /// Maps the file that the search found, unless it is an object that is loaded already, or cannot be loaded at all.
+    fn take(
+        &mut self,
+        search: &mut Search,
+        at: usize,
+        file: FileId,
+        elf: Arc<ElfFacts>,
+        requester: ObjectId,
+        asked: Asked,
+    ) {
+        let Some(candidate) = search.candidates.get_mut(at) else {
+            return;
+        };
+        let path = candidate.path.clone();
+        if let Some(loaded) = self.object_of_file(file) {
+            search.rule = Rule::AlreadyLoaded;
+            if let Some(object) = self.objects.get_mut(&loaded) {
+                object.names.insert(search.requested.clone());
+                search.rule_detail = format!(
+                    "same file as {}, which is already loaded; found as {path}",
+                    object.path
+                );
+                if !candidate.rule_detail.is_empty() && candidate.rule != Rule::AbsolutePath {
+                    search.rule_detail =
+                        format!("{} by {}", search.rule_detail, candidate.rule_detail);
+                }
+                search.winner = Some(Winner {
+                    object: loaded,
+                    path: object.path.clone(),
+                    file: Some(file),
+                    mapped: false,
+                });
+            }
+            return;
+        }
+        let dlopened = matches!(asked, Asked::Dlopen(_));
+        let refusal = if elf.kind == Kind::Executable {
+            Some("cannot dynamically load executable")
+        } else if elf.flags_1 & DF_1_PIE != 0 {
+            Some("cannot dynamically load position-independent executable")
+        } else if dlopened && elf.flags_1 & DF_1_NOOPEN != 0 {
+            Some("shared object cannot be dlopen()ed")
+        } else if !elf.dynamic {
+            Some("object file has no dynamic section")
+        } else {
+            None
+        };
+        if let Asked::Dlopen(Flags { noload: true, .. }) = asked {
+            candidate.outcome = Outcome::NotTried;
+            search.error = Some(format!(
+                "{path} is found but not loaded, and RTLD_NOLOAD only asks"
+            ));
+            return;
+        }
+        if let Some(refusal) = refusal {
+            candidate.outcome = Outcome::Broken;
+            search.error = Some(format!("{path}: {refusal}"));
+            return;
+        }
+        search.rule = candidate.rule;
+        search.rule_detail.clone_from(&candidate.rule_detail);
+        let id = self.add(&path, Some(file), Some(elf), Some(requester), false);
+        if let Some(object) = self.objects.get_mut(&id) {
+            object.names.insert(search.requested.clone());
+        }
+        search.winner = Some(Winner {
+            object: id,
+            path,
+            file: Some(file),
+            mapped: true,
+        });
+    }
+
+    /// The parts of a search that `requester` makes for a name without a slash, in order.
+    fn steps(&self, requester: ObjectId) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let asking = self.objects.get(&requester);
+        let elf = asking.and_then(|object| object.elf.as_deref());
+        let runpath = elf.and_then(|elf| elf.runpath.as_deref());
+        let asking_path = self.path_of(requester);
+        if runpath.is_none() {
+            let mut ancestor = Some(requester);
+            let mut seen = BTreeSet::new();
+            while let Some(id) = ancestor.filter(|id| seen.insert(*id)) {
+                steps.extend(self.rpath_step(id, requester));
+                ancestor = self.objects.get(&id).and_then(|object| object.loader);
+            }
+            if !seen.contains(&EXECUTABLE) {
+                steps.extend(self.rpath_step(EXECUTABLE, requester));
+            }
+        }
+        if !self.library_path.is_empty() {
+            steps.push(Step {
+                rule: Rule::LdLibraryPath,
+                source: "LD_LIBRARY_PATH entry".to_owned(),
+                of: String::new(),
+                place: Place::Directories(self.library_path.clone()),
+            });
+        }
+        if let Some(runpath) = runpath.filter(|list| !list.is_empty()) {
+            steps.push(Step {
+                rule: Rule::Runpath,
+                source: "RUNPATH".to_owned(),
+                of: format!(" of {asking_path}"),
+                place: Place::Directories(directories(runpath, &[':'], self.tokens(requester))),
+            });
+        }
+        steps.push(Step {
+            rule: Rule::LdSoCache,
+            source: "/etc/ld.so.cache entry".to_owned(),
+            of: String::new(),
+            place: Place::Cache,
+        });
+        if !elf.is_some_and(ElfFacts::ignores_default_directories) {
+            steps.push(Step {
+                rule: Rule::LdDefaultDirectory,
+                source: "default directory".to_owned(),
+                of: String::new(),
+                place: Place::Directories(self.default_directories.clone()),
+            });
+        }
+        steps
+    }
+
+    fn rpath_step(&self, owner: ObjectId, requester: ObjectId) -> Option<Step> {
+        let object = self.objects.get(&owner)?;
+        let rpath = object
+            .elf
+            .as_deref()?
+            .effective_rpath()
+            .filter(|list| !list.is_empty())?;
+        let inherited = if owner == requester {
+            String::new()
+        } else {
+            format!(", inherited by {}", self.path_of(requester))
+        };
+        Some(Step {
+            rule: Rule::Rpath,
+            source: "RPATH".to_owned(),
+            of: format!(" of {}{inherited}", object.path),
+            place: Place::Directories(directories(rpath, &[':'], self.tokens(owner))),
+        })
+    }
+
+    /// Opens one candidate and judges it as the loader does.
+    fn look(&self, path: &str, files: &dyn Files) -> (Outcome, Option<FileId>, Verdict) {
+        let (id, elf) = match files.open(&absolute(path, &self.cwd)) {
+            Opened::Missing => {
+                return (
+                    Outcome::Missing,
+                    None,
+                    Verdict::Pass("No such file or directory"),
+                );
+            }
+            Opened::Denied => {
+                return (
+                    Outcome::Unreadable,
+                    None,
+                    Verdict::Pass("Permission denied"),
+                );
+            }
+            Opened::Failed(_) => return (Outcome::Unreadable, None, Verdict::LeaveList),
+            Opened::File { id, elf } => (id, elf),
+        };
+        let own = self
+            .objects
+            .get(&EXECUTABLE)
+            .and_then(|object| object.elf.as_deref());
+        let fatal = |outcome, why: String| (outcome, Some(id), Verdict::Fatal(why));
+        match elf {
+            Err(ElfError::NotElf) => fatal(Outcome::NotElf, format!("{path}: invalid ELF header")),
+            Err(ElfError::TooShort(_)) => fatal(Outcome::Broken, format!("{path}: file too short")),
+            Err(ElfError::Malformed(why)) => fatal(Outcome::Broken, format!("{path}: {why}")),
+            Ok(elf) if own.is_some_and(|own| own.class != elf.class) => (
+                Outcome::WrongClass,
+                Some(id),
+                Verdict::Pass("wrong ELF class"),
+            ),
+            Ok(elf) if own.is_some_and(|own| own.big_endian != elf.big_endian) => fatal(
+                Outcome::Broken,
+                format!("{path}: ELF file data encoding of another machine"),
+            ),
+            Ok(elf) if own.is_some_and(|own| own.machine != elf.machine) => (
+                Outcome::WrongClass,
+                Some(id),
+                Verdict::Pass("No such file or directory"),
+            ),
+            Ok(elf) if elf.kind == Kind::Other => fatal(
+                Outcome::Broken,
+                format!("{path}: only ET_DYN and ET_EXEC can be loaded"),
+            ),
+            Ok(elf) => (Outcome::Chosen, Some(id), Verdict::Take(id, elf)),
+        }
+    }
+
+    /// A name with a slash: that file or none.
+    fn try_path(
+        &self,
+        name: &str,
+        requester: ObjectId,
+        files: &dyn Files,
+        search: &mut Search,
+    ) -> Found {
+        let not_found = |why: &str| Found::Nothing {
+            error: not_found(name, why),
+        };
+        let Some(path) = self.tokens(requester).expand(name) else {
+            return not_found("No such file or directory");
+        };
+        let (outcome, file, verdict) = self.look(&path, files);
+        search.candidates.push(Candidate {
+            path,
+            rule: Rule::AbsolutePath,
+            outcome,
+            rule_detail: String::new(),
+            hwcaps: false,
+            file,
+        });
+        match verdict {
+            Verdict::Take(id, elf) => Found::File {
+                at: 0,
+                id,
+                elf,
+                resume: (0, 0),
+            },
+            Verdict::Pass(why) => not_found(why),
+            Verdict::LeaveList => not_found("Input/output error"),
+            Verdict::Fatal(error) => Found::Fatal {
+                error,
+                resume: (0, 0),
+            },
+        }
+    }
+
+    /// A name without a slash: all steps in order, with the loader's memory of missing directories.
+    fn walk(
+        &mut self,
+        name: &str,
+        steps: &[Step],
+        requester: ObjectId,
+        files: &dyn Files,
+        search: &mut Search,
+    ) -> Found {
+        let system = Arc::clone(&self.system);
+        let mut other_class = false;
+        for (index, step) in steps.iter().enumerate() {
+            let list = match &step.place {
+                Place::Directories(list) => list,
+                Place::Cache => {
+                    let Some((path, detail)) = self.cached(name, requester, files, search) else {
+                        continue;
+                    };
+                    let (outcome, file, verdict) = self.look(&path, files);
+                    let at = search.candidates.len();
+                    search.candidates.push(Candidate {
+                        path,
+                        rule: step.rule,
+                        outcome,
+                        rule_detail: detail,
+                        hwcaps: false,
+                        file,
+                    });
+                    match verdict {
+                        Verdict::Take(id, elf) => {
+                            return Found::File {
+                                at,
+                                id,
+                                elf,
+                                resume: (index + 1, 0),
+                            };
+                        }
+                        Verdict::Fatal(error) => {
+                            return Found::Fatal {
+                                error,
+                                resume: (index + 1, 0),
+                            };
+                        }
+                        Verdict::Pass(why) => other_class |= why == "wrong ELF class",
+                        Verdict::LeaveList => {}
+                    }
+                    continue;
+                }
+            };
+            'list: for (place, directory) in list.iter().enumerate() {
+                let resume = (index, place + 1);
+                let mut failed = false;
+                for (number, subdirectory) in system.subdirectories.iter().enumerate() {
+                    let path = in_subdirectory(&directory.name, subdirectory, name);
+                    let mut candidate = Candidate {
+                        path,
+                        rule: step.rule,
+                        outcome: Outcome::DirectoryMissing,
+                        rule_detail: step.detail(&directory.entry),
+                        hwcaps: !subdirectory.is_empty(),
+                        file: None,
+                    };
+                    let slot = self.slot(&directory.name, number);
+                    if slot == Slot::Missing {
+                        if subdirectory.is_empty() {
+                            search.known_missing.push(candidate);
+                        }
+                        continue;
+                    }
+                    let (outcome, file, verdict) = self.look(&candidate.path, files);
+                    (candidate.outcome, candidate.file) = (outcome, file);
+                    if slot == Slot::Unknown {
+                        let there = matches!(verdict, Verdict::Take(..) | Verdict::Fatal(_))
+                            || directory_of(&absolute(&candidate.path, &self.cwd))
+                                .is_some_and(|directory| files.is_directory(&directory));
+                        self.remember(&directory.name, number, there);
+                        if !there && outcome == Outcome::Missing {
+                            candidate.outcome = Outcome::DirectoryMissing;
+                        }
+                    }
+                    let at = search.candidates.len();
+                    search.candidates.push(candidate);
+                    failed = false;
+                    match verdict {
+                        Verdict::Take(id, elf) => {
+                            return Found::File {
+                                at,
+                                id,
+                                elf,
+                                resume,
+                            };
+                        }
+                        Verdict::Fatal(error) => return Found::Fatal { error, resume },
+                        Verdict::Pass(why) => other_class |= why == "wrong ELF class",
+                        Verdict::LeaveList => failed = true,
+                    }
+                }
+                if failed {
+                    break 'list;
+                }
+            }
+        }
+        let error = if other_class {
+            format!(
+                "{name}: wrong ELF class: ELFCLASS{}",
+                if self.is_64_bit() { 32 } else { 64 }
+            )
+        } else {
+            not_found(name, "No such file or directory")
+        };
+        Found::Nothing { error }
+    }
+
+    /// What the cache names for this requester. An entry in a default directory is kept from an object that ignores
+    /// those.
+    fn cached(
+        &self,
+        name: &str,
+        requester: ObjectId,
+        files: &dyn Files,
+        search: &mut Search,
+    ) -> Option<(String, String)> {
+        let cache = files.cache()?;
+        let path = cache.lookup(name, &self.system)?.path.clone();
+        let detail = format!("/etc/ld.so.cache entry {name} => {path}");
+        let elf = self
+            .objects
+            .get(&requester)
+            .and_then(|object| object.elf.as_deref());
+        let in_default = || {
+            self.default_directories
+                .iter()
+                .any(|directory| path.starts_with(&directory.name))
+        };
+        if elf.is_some_and(ElfFacts::ignores_default_directories) && in_default() {
+            search.not_tried.push(Candidate {
+                rule_detail: format!(
+                    "{detail}, kept out by -z nodefaultlib of {}",
+                    self.path_of(requester)
+                ),
+                path,
+                rule: Rule::LdSoCache,
+                outcome: Outcome::NotTried,
+                hwcaps: false,
+                file: None,
+            });
+            return None;
+        }
+        Some((path, detail))
+    }
+
+    /// What the search would have found from `from` (step, directory) on, without touching the loader's memory.
+    fn would_find(
+        &self,
+        name: &str,
+        steps: &[Step],
+        from: (usize, usize),
+        requester: ObjectId,
+        files: &dyn Files,
+    ) -> Vec<Candidate> {
+        let mut found: Vec<Candidate> = Vec::new();
+        let candidate = |step: &Step, path: String, detail: String, hwcaps: bool| {
+            let (_, file, verdict) = self.look(&path, files);
+            matches!(verdict, Verdict::Take(..)).then(|| Candidate {
+                path,
+                rule: step.rule,
+                outcome: Outcome::NotTried,
+                rule_detail: detail,
+                hwcaps,
+                file,
+            })
+        };
+        for (index, step) in steps.iter().enumerate().skip(from.0) {
+            let list = match &step.place {
+                Place::Directories(list) => list,
+                Place::Cache => {
+                    let mut kept_out = Search::default();
+                    if let Some((path, detail)) = self.cached(name, requester, files, &mut kept_out)
+                    {
+                        found.extend(candidate(step, path, detail, false));
+                    }
+                    continue;
+                }
+            };
+            for directory in list.iter().skip(if index == from.0 { from.1 } else { 0 }) {
+                for (number, subdirectory) in self.system.subdirectories.iter().enumerate() {
+                    let there = match self.slot(&directory.name, number) {
+                        Slot::Missing => false,
+                        Slot::Existing => true,
+                        Slot::Unknown => {
+                            let path = format!("{}{subdirectory}", directory.name);
+                            files.is_directory(&absolute(&path, &self.cwd))
+                        }
+                    };
+                    if !there {
+                        continue;
+                    }
+                    let path = in_subdirectory(&directory.name, subdirectory, name);
+                    let hit = candidate(
+                        step,
+                        path,
+                        step.detail(&directory.entry),
+                        !subdirectory.is_empty(),
+                    );
+                    if let Some(hit) = hit {
+                        found.push(hit);
+                        break;
+                    }
+                }
+                if found.len() >= MOST_NOT_TRIED {
+                    return found;
+                }
+            }
+        }
+        found
+    }
+
+    fn is_64_bit(&self) -> bool {
+        let own = self
+            .objects
+            .get(&EXECUTABLE)
+            .and_then(|object| object.elf.as_deref());
+        own.is_none_or(|elf| elf.class == crate::elf::Class::Elf64)
+    }
+
+    fn slot(&self, directory: &str, number: usize) -> Slot {
+        // A relative directory may appear and vanish with the current one: it counts as existing for good.
+        let unknown = if directory.starts_with('/') {
+            Slot::Unknown
+        } else {
+            Slot::Existing
+        };
+        self.slots
+            .get(directory)
+            .and_then(|slots| slots.get(number))
+            .copied()
+            .unwrap_or(unknown)
+    }
+
+    fn remember(&mut self, directory: &str, number: usize, existing: bool) {
+        if !directory.starts_with('/') {
+            return;
+        }
+        let slots = self
+            .slots
+            .entry(directory.to_owned())
+            .or_insert_with(|| vec![Slot::Unknown; self.system.subdirectories.len()]);
+        if let Some(slot) = slots.get_mut(number) {
+            *slot = if existing {
+                Slot::Existing
+            } else {
+                Slot::Missing
+            };
+        }
+    }
+}
+
+fn in_subdirectory(directory: &str, subdirectory: &str, name: &str) -> String {
+    if subdirectory.is_empty() {
+        format!("{directory}{name}")
+    } else {
+        format!("{directory}{subdirectory}/{name}")
+    }
+}
+
+fn not_found(name: &str, why: &str) -> String {
+    format!("{name}: cannot open shared object file: {why}")
+}
