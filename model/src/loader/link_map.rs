@@ -37,6 +37,8 @@ pub struct Object {
     /// Names that it was asked for by.
     names: BTreeSet<String>,
     origin: Option<String>,
+    /// Mapped by the kernel (the executable, the loader): the loader has no file identity of it.
+    by_kernel: bool,
     /// Loaded with the program, and so never unmapped.
     from_start: bool,
     nodelete: bool,
@@ -196,10 +198,10 @@ impl LinkMap {
             slots: HashMap::new(),
             system,
         };
-        // The loader gives the executable no file identity: opening it by path is refused, not "already loaded".
         let executable = map.add(&start.executable, file, elf, None, true);
         if let Some(object) = map.objects.get_mut(&executable) {
             object.names.clear();
+            object.by_kernel = true;
         }
         map.add_vdso();
         map.add_interpreter(files);
@@ -440,7 +442,15 @@ impl LinkMap {
     pub fn object_of_file(&self, file: FileId) -> Option<ObjectId> {
         self.objects
             .iter()
-            .find(|(id, object)| **id != EXECUTABLE && object.file == Some(file))
+            .find(|(_, object)| object.file == Some(file))
+            .map(|(id, _)| *id)
+    }
+
+    /// The same as the loader knows it: opening the executable or the loader itself by path is no "already loaded".
+    fn already_loaded(&self, file: FileId) -> Option<ObjectId> {
+        self.objects
+            .iter()
+            .find(|(_, object)| !object.by_kernel && object.file == Some(file))
             .map(|(id, _)| *id)
     }
 
@@ -478,6 +488,7 @@ impl LinkMap {
             elf,
             loader,
             names: BTreeSet::from([path.to_owned()]),
+            by_kernel: false,
             from_start,
             nodelete: false,
             opens: 0,
@@ -505,7 +516,10 @@ impl LinkMap {
         if let Some(path) = interpreter
             && let Opened::File { id, elf } = files.open(&path)
         {
-            self.add(&path, Some(id), elf.ok(), None, true);
+            let loader = self.add(&path, Some(id), elf.ok(), None, true);
+            if let Some(object) = self.objects.get_mut(&loader) {
+                object.by_kernel = true;
+            }
         }
     }
 
@@ -705,7 +719,7 @@ impl LinkMap {
             return;
         };
         let path = candidate.path.clone();
-        if let Some(loaded) = self.object_of_file(file) {
+        if let Some(loaded) = self.already_loaded(file) {
             search.rule = Rule::AlreadyLoaded;
             if let Some(object) = self.objects.get_mut(&loaded) {
                 object.names.insert(search.requested.clone());
