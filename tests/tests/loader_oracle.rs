@@ -4,6 +4,8 @@
 //! was mapped. What that account leaves out, requests answered by a loaded object and by path, is compared with what
 //! the programs of `programs.rs` were told by `dlopen` and `dlerror`.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 #[path = "loader_oracle/host.rs"]
 mod host;
 #[path = "loader_oracle/log.rs"]
