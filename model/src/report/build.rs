@@ -1,5 +1,7 @@
 //! From the model to the report.
 
+use indexmap::IndexSet;
+
 use super::*;
 use crate::{findings, fold::Model, resolve};
 
@@ -29,6 +31,12 @@ impl Model {
             builds,
             findings: Vec::new(),
             processes: self.process_entries(),
+            environment: self
+                .processes()
+                .first()
+                .map(|process| process.what.env.clone())
+                .unwrap_or_default(),
+            notes: self.note_texts(),
             traces: Vec::new(),
         };
         report.findings = findings::find(self, &report);
@@ -60,6 +68,17 @@ impl Model {
             }
         }
         entries
+    }
+
+    /// The notes on the trace, each text once, the first hundred of them.
+    fn note_texts(&self) -> Vec<String> {
+        let mut texts = IndexSet::new();
+        for note in self.notes() {
+            if texts.len() < 100 {
+                texts.insert(note.what.text.clone());
+            }
+        }
+        texts.into_iter().collect()
     }
 
     fn gpu_list(&self) -> Vec<Gpu> {

@@ -4,6 +4,8 @@
 //! it was made from, and the JSON form is a contract: names are only ever added.
 
 mod build;
+pub mod phrase;
+pub mod text;
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -56,6 +58,12 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// Everything that ran.
     pub processes: Vec<ProcessEntry>,
+    /// Environment of the traced command, names of the allow-list only.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub environment: IndexMap<String, String>,
+    /// What a reader should know about the trace itself: cut off, still growing, of a newer format, truncated fields.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Trace files that were joined, when there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traces: Vec<String>,

@@ -1,0 +1,88 @@
+//! What a person sees on the terminal.
+
+use jittrace_model::report::{
+    Finding, Report, Severity,
+    text::{Style, render},
+};
+
+mod stories;
+
+fn plain(report: &Report) -> String {
+    render(report, Style::default())
+}
+
+#[test]
+fn the_founding_failure_is_told_in_25_lines_of_100_columns() {
+    let text = plain(&stories::founding());
+    assert!(
+        text.lines().count() <= 25,
+        "{} lines:\n{text}",
+        text.lines().count()
+    );
+    for line in text.lines() {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_healthy_run() {
+    insta::assert_snapshot!(plain(&stories::healthy()));
+}
+
+#[test]
+fn a_shadowed_library() {
+    insta::assert_snapshot!(plain(&stories::nvjitlink(true)));
+}
+
+#[test]
+fn an_empty_report() {
+    insta::assert_snapshot!(plain(&Report::default()), @r"
+    jittrace: no fault seen
+      still running after 0 µs
+    ");
+}
+
+#[test]
+fn colour_is_only_drawn_when_asked_for_and_changes_no_letter() {
+    let report = stories::founding();
+    let coloured = render(
+        &report,
+        Style {
+            colour: true,
+            ..Style::default()
+        },
+    );
+    assert!(coloured.contains("\x1b[1;31m"));
+    let stripped = regex::Regex::new("\x1b\\[[0-9;]*m")
+        .unwrap()
+        .replace_all(&coloured, "")
+        .into_owned();
+    assert_eq!(stripped, plain(&report));
+}
+
+#[test]
+fn any_width_is_kept_and_nothing_steers_the_terminal() {
+    let mut report = stories::founding();
+    report.command.push("\x1b]0;owned\x07".into());
+    report.findings.push(Finding {
+        id: "x".into(),
+        severity: Severity::Warning,
+        title: "\x1b[2J".repeat(40),
+        cause: "x".repeat(500),
+        ..Finding::default()
+    });
+    for width in [40, 80, 100, 160] {
+        let text = render(
+            &report,
+            Style {
+                width,
+                colour: false,
+            },
+        );
+        assert!(!text.contains('\x1b') && !text.contains('\x07'));
+        for line in text.lines().filter(|_| width >= 80) {
+            assert!(line.chars().count() <= width, "{width}: {line}");
+        }
+    }
+}
