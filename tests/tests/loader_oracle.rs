@@ -10,6 +10,8 @@
 mod host;
 #[path = "loader_oracle/log.rs"]
 mod log;
+#[path = "loader_oracle/programs.rs"]
+mod programs;
 #[path = "loader_oracle/replay.rs"]
 mod replay;
 #[path = "loader_oracle/stack.rs"]

@@ -16,6 +16,9 @@ const DF_1_NOOPEN: u64 = 0x40;
 /// Most files listed that a search would have found further on.
 const MOST_NOT_TRIED: usize = 16;
 
+/// The loader's words for a file of another class; it keeps them until the search has found nothing better.
+const WRONG_CLASS: &str = "wrong ELF class";
+
 /// An object of a [`LinkMap`]. Never used again for another object of the same process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectId(u32);
@@ -32,7 +35,7 @@ pub struct Object {
     pub file: Option<FileId>,
     /// What the file says; unknown for the vdso.
     pub elf: Option<Arc<ElfFacts>>,
-    /// The object whose request or need loaded it.
+    /// The object whose need loaded it; none for one that was asked for by `dlopen`, where inheritance of RPATH ends.
     pub loader: Option<ObjectId>,
     /// Names that it was asked for by.
     names: BTreeSet<String>,
@@ -328,12 +331,7 @@ impl LinkMap {
     }
 
     /// Notes an object that was seen to be loaded while the replay had another answer or none; gives it its place.
-    pub fn observed(
-        &mut self,
-        path: &str,
-        requester: Option<ObjectId>,
-        files: &dyn Files,
-    ) -> ObjectId {
+    pub fn observed(&mut self, path: &str, files: &dyn Files) -> ObjectId {
         let (file, elf) = match files.open(&absolute(path, &self.cwd)) {
             Opened::File { id, elf } => (Some(id), elf.ok()),
             _ => (None, None),
@@ -341,7 +339,7 @@ impl LinkMap {
         if let Some(known) = file.and_then(|file| self.object_of_file(file)) {
             return known;
         }
-        let id = self.add(path, file, elf, requester, false);
+        let id = self.add(path, file, elf, None, false);
         // Nothing is known of its needs' owners: they hold what answers to their names.
         let names: Vec<String> = self
             .objects
@@ -396,7 +394,7 @@ impl LinkMap {
                 _ => false,
             };
             if !known && is_object() {
-                appeared.push(self.observed(path, None, files));
+                appeared.push(self.observed(path, files));
             }
         }
         Reconciled { vanished, appeared }
@@ -754,19 +752,18 @@ impl LinkMap {
         };
         if let Asked::Dlopen(Flags { noload: true, .. }) = asked {
             candidate.outcome = Outcome::NotTried;
-            search.error = Some(format!(
-                "{path} is found but not loaded, and RTLD_NOLOAD only asks"
-            ));
+            search.rule_detail = format!("{path} is there and not loaded; RTLD_NOLOAD only asks");
             return;
         }
         if let Some(refusal) = refusal {
             candidate.outcome = Outcome::Broken;
-            search.error = Some(format!("{path}: {refusal}"));
+            search.error = Some(format!("{}: {refusal}", search.requested));
             return;
         }
+        let loader = if dlopened { None } else { Some(requester) };
         search.rule = candidate.rule;
         search.rule_detail.clone_from(&candidate.rule_detail);
-        let id = self.add(&path, Some(file), Some(elf), Some(requester), false);
+        let id = self.add(&path, Some(file), Some(elf), loader, false);
         if let Some(object) = self.objects.get_mut(&id) {
             object.names.insert(search.requested.clone());
         }
@@ -878,11 +875,9 @@ impl LinkMap {
             Err(ElfError::NotElf) => fatal(Outcome::NotElf, format!("{path}: invalid ELF header")),
             Err(ElfError::TooShort(_)) => fatal(Outcome::Broken, format!("{path}: file too short")),
             Err(ElfError::Malformed(why)) => fatal(Outcome::Broken, format!("{path}: {why}")),
-            Ok(elf) if own.is_some_and(|own| own.class != elf.class) => (
-                Outcome::WrongClass,
-                Some(id),
-                Verdict::Pass("wrong ELF class"),
-            ),
+            Ok(elf) if own.is_some_and(|own| own.class != elf.class) => {
+                (Outcome::WrongClass, Some(id), Verdict::Pass(WRONG_CLASS))
+            }
             Ok(elf) if own.is_some_and(|own| own.big_endian != elf.big_endian) => fatal(
                 Outcome::Broken,
                 format!("{path}: ELF file data encoding of another machine"),
@@ -929,6 +924,9 @@ impl LinkMap {
                 id,
                 elf,
                 resume: (0, 0),
+            },
+            Verdict::Pass(WRONG_CLASS) => Found::Nothing {
+                error: self.wrong_class(name),
             },
             Verdict::Pass(why) => not_found(why),
             Verdict::LeaveList => not_found("Input/output error"),
@@ -982,7 +980,7 @@ impl LinkMap {
                                 resume: (index + 1, 0),
                             };
                         }
-                        Verdict::Pass(why) => other_class |= why == "wrong ELF class",
+                        Verdict::Pass(why) => other_class |= why == WRONG_CLASS,
                         Verdict::LeaveList => {}
                     }
                     continue;
@@ -1032,7 +1030,7 @@ impl LinkMap {
                             };
                         }
                         Verdict::Fatal(error) => return Found::Fatal { error, resume },
-                        Verdict::Pass(why) => other_class |= why == "wrong ELF class",
+                        Verdict::Pass(why) => other_class |= why == WRONG_CLASS,
                         Verdict::LeaveList => failed = true,
                     }
                 }
@@ -1042,12 +1040,15 @@ impl LinkMap {
             }
         }
         let error = if other_class {
-            format!(
-                "{name}: wrong ELF class: ELFCLASS{}",
-                if self.is_64_bit() { 32 } else { 64 }
-            )
+            self.wrong_class(name)
         } else {
-            not_found(name, "No such file or directory")
+            // Where nothing was opened there is no reason either.
+            let why = if search.candidates.is_empty() {
+                ""
+            } else {
+                "No such file or directory"
+            };
+            not_found(name, why)
         };
         Found::Nothing { error }
     }
@@ -1156,12 +1157,17 @@ impl LinkMap {
         found
     }
 
-    fn is_64_bit(&self) -> bool {
+    /// The loader names the class of the file, which is the other one.
+    fn wrong_class(&self, name: &str) -> String {
         let own = self
             .objects
             .get(&EXECUTABLE)
             .and_then(|object| object.elf.as_deref());
-        own.is_none_or(|elf| elf.class == crate::elf::Class::Elf64)
+        let is_64_bit = own.is_none_or(|elf| elf.class == crate::elf::Class::Elf64);
+        format!(
+            "{name}: {WRONG_CLASS}: ELFCLASS{}",
+            if is_64_bit { 32 } else { 64 }
+        )
     }
 
     fn slot(&self, directory: &str, number: usize) -> Slot {
@@ -1205,5 +1211,6 @@ fn in_subdirectory(directory: &str, subdirectory: &str, name: &str) -> String {
 }
 
 fn not_found(name: &str, why: &str) -> String {
-    format!("{name}: cannot open shared object file: {why}")
+    let separator = if why.is_empty() { "" } else { ": " };
+    format!("{name}: cannot open shared object file{separator}{why}")
 }

@@ -12,8 +12,9 @@
 //!
 //! 1. **already-loaded** — is there an object under that name? Its SONAME counts, its path, and every name under which
 //!    it was ever asked for. This is why the order of imports decides which cudart serves a process.
-//! 2. **rpath** — `DT_RPATH` of the asking object, then of the object that loaded *it*, and so on up, at last of the
-//!    executable. Skipped whole when the asking object has a `DT_RUNPATH`; an ancestor that has a RUNPATH adds nothing.
+//! 2. **rpath** — `DT_RPATH` of the asking object, then of the object whose need loaded *it*, and so on up to the one
+//!    that was dlopened, at last of the executable. What dlopens an object gives it nothing. Skipped whole when the
+//!    asking object has a `DT_RUNPATH`; an ancestor that has a RUNPATH adds nothing.
 //! 3. **ld-library-path** — `LD_LIBRARY_PATH` of the *initial* environment; a later `setenv` is too late. An empty entry
 //!    is the current directory; `;` separates as `:` does.
 //! 4. **runpath** — `DT_RUNPATH` of the asking object alone. It is not inherited: what a library finds through it, the

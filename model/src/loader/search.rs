@@ -101,6 +101,14 @@ pub struct Search {
 }
 
 impl Search {
+    /// All candidates: tried, then known missing, then not tried.
+    pub fn all_candidates(&self) -> impl Iterator<Item = &Candidate> {
+        self.candidates
+            .iter()
+            .chain(&self.known_missing)
+            .chain(&self.not_tried)
+    }
+
     /// The candidates as the trace file lists them: tried, then known missing, then not tried.
     ///
     /// Subdirectories for special processors are left out where nothing was found in them: on an x86-64 host of glibc
@@ -114,10 +122,7 @@ impl Search {
                     Outcome::Missing | Outcome::DirectoryMissing
                 )
         };
-        self.candidates
-            .iter()
-            .chain(&self.known_missing)
-            .chain(&self.not_tried)
+        self.all_candidates()
             .filter(telling)
             .map(|candidate| event::Candidate {
                 path: candidate.path.clone(),

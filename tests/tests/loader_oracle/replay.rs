@@ -1,13 +1,13 @@
 //! Running a program under the oracle, replaying it, and comparing the two.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use jittrace_model::loader::{
-    Flags, LinkMap, ObjectId, Outcome, ProcessStart, Request, Rule, Search, System,
+    Candidate, Flags, LinkMap, ObjectId, Outcome, ProcessStart, Request, Rule, Search, System,
 };
 
 use super::host::Host;
@@ -24,6 +24,7 @@ pub(crate) struct Program {
 /// What running it gave.
 pub(crate) struct Run {
     pub(crate) log: Vec<Line>,
+    pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) success: bool,
 }
@@ -55,6 +56,7 @@ impl Program {
         let text = fs::read_to_string(logs.path().join(format!("ld.{pid}"))).unwrap();
         Run {
             log: lines(&text, pid),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
             success: output.status.success(),
         }
@@ -211,7 +213,49 @@ impl Replay {
     }
 
     /// The searches in the form of the oracle: those that it tells of at all.
-    pub(crate) fn told(&self) -> Vec<Asked> {
+    ///
+    /// The loader keeps one record of a directory for all search paths, and prints the name of the path that had it
+    /// first; so here, for directories that several paths name.
+    pub(crate) fn told(&self, system: &System, program: &Program) -> Vec<Asked> {
+        let mut first: HashMap<String, Rule> = HashMap::new();
+        for directory in &system.default_directories {
+            first.insert(directory.clone(), Rule::LdDefaultDirectory);
+        }
+        // The executable's own path comes before the variable here, though not in the search.
+        let executable = self.map.object(self.map.executable()).unwrap();
+        let elf = executable.elf.as_deref().unwrap();
+        let origin = Path::new(&executable.path).parent().unwrap();
+        for (path, rule) in [(&elf.runpath, Rule::Runpath), (&elf.rpath, Rule::Rpath)] {
+            for entry in path.iter().flat_map(|path| path.split(':')) {
+                let directory = entry.replace("$ORIGIN", &text(origin));
+                first.entry(directory).or_insert(rule);
+            }
+        }
+        for entry in program
+            .start()
+            .ld_library_path
+            .unwrap_or_default()
+            .split([':', ';'])
+        {
+            first
+                .entry(entry.trim_end_matches('/').to_owned())
+                .or_insert(Rule::LdLibraryPath);
+        }
+        let mut label = |candidate: &Candidate, name: &str| -> (String, String) {
+            let path = &candidate.path;
+            if candidate.rule == Rule::LdSoCache {
+                return (candidate.rule.word().to_owned(), path.clone());
+            }
+            let mut directory = path.strip_suffix(name).unwrap().trim_end_matches('/');
+            for subdirectory in &system.subdirectories {
+                if let Some(plain) = directory.strip_suffix(&format!("/{subdirectory}")) {
+                    directory = plain;
+                    break;
+                }
+            }
+            let rule = *first.entry(directory.to_owned()).or_insert(candidate.rule);
+            (rule.word().to_owned(), path.clone())
+        };
         self.searches
             .iter()
             .filter(|search| !search.candidates.is_empty() || search.error.is_some())
@@ -222,12 +266,21 @@ impl Replay {
                 tried: if search.requested.contains('/') {
                     Vec::new()
                 } else {
-                    let tried = search.candidates.iter();
-                    tried
-                        .map(|c| (c.rule.word().to_owned(), c.path.clone()))
+                    // The loader prints a cache entry before it decides to keep it out.
+                    let kept_out = |c: &&Candidate| c.rule_detail.contains("kept out by");
+                    search
+                        .candidates
+                        .iter()
+                        .chain(search.not_tried.iter().filter(kept_out))
+                        .map(|c| label(c, &search.requested))
                         .collect()
                 },
-                mapped: search.winner.as_ref().is_some_and(|winner| winner.mapped),
+                // An executable is refused only after it got its place in the link map.
+                mapped: search.winner.as_ref().is_some_and(|winner| winner.mapped)
+                    || search
+                        .error
+                        .as_ref()
+                        .is_some_and(|e| e.contains("position-independent")),
             })
             .collect()
     }
@@ -251,7 +304,7 @@ pub(crate) fn compare(replay: &Replay, log: &[Line], program: &Program) -> usize
             asked
         })
         .collect();
-    let replayed = replay.told();
+    let replayed = replay.told(&super::host::system(), program);
     let mut count: BTreeMap<Asked, (i32, i32)> = BTreeMap::new();
     for asked in &oracle {
         count.entry(asked.clone()).or_default().0 += 1;
