@@ -4,6 +4,7 @@
 //! it was made from, and the JSON form is a contract: names are only ever added.
 
 mod build;
+pub mod markdown;
 pub mod phrase;
 pub mod text;
 
@@ -18,6 +19,9 @@ use crate::{
 
 /// The schema's name.
 pub const SCHEMA: &str = "jittrace.report/1";
+
+/// The JSON Schema of the report.
+pub const JSON_SCHEMA: &str = include_str!("../../schema/report-1.schema.json");
 
 /// The whole answer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -287,11 +287,20 @@ impl Page {
             return;
         }
         self.blank();
+        let total = self.style.width;
         let width = |of: fn(&Row) -> usize, least: usize, most: usize| {
             rows.iter().map(of).max().unwrap_or(0).clamp(least, most)
         };
-        let name = width(|row| row.component.chars().count(), 9, 30);
-        let parts = width(|row| row.parts.chars().count(), 5, 24);
+        let name = width(
+            |row| row.component.chars().count(),
+            9,
+            (total * 3 / 10).max(9),
+        );
+        let parts = width(
+            |row| row.parts.chars().count(),
+            5,
+            (total * 24 / 100).max(5),
+        );
         let version = width(|row| row.version.chars().count(), 7, 12);
         let rule = width(|row| row.rule.chars().count(), 4, 20);
         let rest = self

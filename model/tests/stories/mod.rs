@@ -671,3 +671,65 @@ pub(crate) fn respelled(service: bool) -> Report {
     }
     report
 }
+
+/// Every story, with its name.
+pub(crate) fn all() -> Vec<(&'static str, Report)> {
+    vec![
+        ("founding", founding()),
+        ("healthy", healthy()),
+        ("warm", warm()),
+        ("before upgrade", before_upgrade()),
+        ("nvjitlink shadowed", nvjitlink(true)),
+        ("nvjitlink", nvjitlink(false)),
+        ("libcuda compat", libcuda(true)),
+        ("libcuda", libcuda(false)),
+        ("login shell", respelled(false)),
+        ("service", respelled(true)),
+        ("full", full()),
+    ]
+}
+
+/// A report in which no field is absent.
+pub(crate) fn full() -> Report {
+    let mut report = healthy();
+    report.attached = Some(7);
+    report.host.container = some("docker");
+    report.host.namespaces = [("pid".to_owned(), "4026531836".to_owned())].into();
+    if let Some(source) = report.sources.first_mut() {
+        source.reason = some("asked for");
+    }
+    report.lost = vec![LostEntry {
+        what: "calls".into(),
+        count: 3,
+        reason: "rate guard".into(),
+    }];
+    if let Some(nvcc) = report
+        .components
+        .first_mut()
+        .and_then(|c| c.resolved.get_mut("nvcc"))
+        .and_then(|n| n.first_mut())
+    {
+        nvcc.explanation = Some(Explanation::Confirmed);
+    }
+    if let Some(cache) = report.caches.first_mut() {
+        cache.filesystem = some("nfs");
+    }
+    if let Some(build) = report.builds.first_mut() {
+        build.message = some("ninja: build stopped");
+        build.parent = None;
+    }
+    if let Some(process) = report.processes.first_mut() {
+        process.replaced = true;
+        process.followed = Followed::No {
+            reason: "static".into(),
+        };
+    }
+    report.findings = founding().findings;
+    if let Some(finding) = report.findings.first_mut() {
+        finding.consequence_of = some("x");
+        finding.missing = vec!["the nvcc call".into()];
+    }
+    report.notes = vec!["the trace was cut off".into()];
+    report.traces = vec!["a.jtrace".into(), "b.jtrace".into()];
+    report
+}
