@@ -1,6 +1,8 @@
 //! Two hundred planted credentials, in every shape and place that stacks are known to put them: none is left, and what
 //! is no credential is.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use jittrace_model::{
     event::*,
     log::{Header, Reader, Writer},

@@ -1,5 +1,7 @@
 //! The Markdown report, read back by a real renderer.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use jittrace_model::report::{Report, markdown::render};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, html};
 

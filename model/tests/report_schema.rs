@@ -1,5 +1,7 @@
 //! The JSON report keeps to its schema, and the schema knows every name that the report uses.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use jittrace_model::report::{JSON_SCHEMA, Report};
 use serde_json::{Value, json};
 

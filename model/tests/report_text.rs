@@ -1,5 +1,7 @@
 //! What a person sees on the terminal.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use jittrace_model::report::{
     Finding, Report, Severity,
     text::{Style, render},
