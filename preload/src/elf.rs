@@ -1,0 +1,315 @@
+//! Loaded objects and their symbols, read from memory.
+//!
+//! The shim looks symbols up by itself: `dlsym` and `dlvsym` take the loader's lock, which the program may hold in another
+//! thread that waits for this one, and they would clear the program's pending `dlerror` text (mechanisms 4a2).
+//! `dl_iterate_phdr` takes only the short lock that every C++ throw takes as well.
+
+use crate::text::c_bytes;
+use core::ffi::{c_char, c_int, c_void};
+
+/// An object of the link map.
+#[derive(Clone, Copy)]
+pub(crate) struct Object {
+    /// Difference between addresses in memory and in the file (`l_addr`).
+    pub(crate) base: usize,
+    /// `l_name`; empty for the program itself. Valid while the object is loaded.
+    name: *const c_char,
+    headers: *const libc::Elf64_Phdr,
+    header_count: usize,
+    /// How many objects were ever added to and removed from the link map.
+    pub(crate) counters: (u64, u64),
+}
+
+#[repr(C)]
+struct Dyn {
+    tag: i64,
+    value: usize,
+}
+
+const DT_HASH: i64 = 4;
+const DT_STRTAB: i64 = 5;
+const DT_SYMTAB: i64 = 6;
+const DT_SONAME: i64 = 14;
+const DT_GNU_HASH: i64 = 0x6fff_fef5;
+const DT_VERSYM: i64 = 0x6fff_fff0;
+const DT_VERDEF: i64 = 0x6fff_fffc;
+
+/// The parts of a dynamic section that look-ups need.
+#[derive(Clone, Copy)]
+pub(crate) struct Symbols {
+    base: usize,
+    symbols: *const libc::Elf64_Sym,
+    strings: *const c_char,
+    gnu_hash: *const u32,
+    hash: *const u32,
+    versions: *const u16,
+    definitions: *const u8,
+    soname: *const c_char,
+}
+
+/// Visits the objects in link-map order until `visit` gives something.
+pub(crate) fn find_object<T, F: FnMut(&Object) -> Option<T>>(mut visit: F) -> Option<T> {
+    struct Search<'f, T, F> {
+        visit: &'f mut F,
+        found: Option<T>,
+    }
+    unsafe extern "C" fn step<T, F: FnMut(&Object) -> Option<T>>(
+        info: *mut libc::dl_phdr_info,
+        _size: usize,
+        search: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the loader's own structure, and the search that was handed in below.
+        let (info, search) = unsafe { (&*info, &mut *search.cast::<Search<'_, T, F>>()) };
+        let object = Object {
+            base: info.dlpi_addr as usize,
+            name: info.dlpi_name,
+            headers: info.dlpi_phdr,
+            header_count: usize::from(info.dlpi_phnum),
+            counters: (info.dlpi_adds, info.dlpi_subs),
+        };
+        search.found = (search.visit)(&object);
+        c_int::from(search.found.is_some())
+    }
+    let mut search = Search { visit: &mut visit, found: None };
+    // SAFETY: the callback gets its own data back.
+    unsafe { libc::dl_iterate_phdr(Some(step::<T, F>), (&raw mut search).cast()) };
+    search.found
+}
+
+/// The object that contains an address.
+pub(crate) fn object_at(address: usize) -> Option<Object> {
+    find_object(|object| object.contains(address).then_some(*object))
+}
+
+impl Object {
+    fn segments(&self) -> &[libc::Elf64_Phdr] {
+        if self.headers.is_null() {
+            return &[];
+        }
+        // SAFETY: as the loader reports them.
+        unsafe { core::slice::from_raw_parts(self.headers, self.header_count) }
+    }
+
+    pub(crate) fn contains(&self, address: usize) -> bool {
+        self.segments().iter().any(|segment| {
+            segment.p_type == libc::PT_LOAD
+                && address.wrapping_sub(self.base.wrapping_add(segment.p_vaddr as usize)) < segment.p_memsz as usize
+        })
+    }
+
+    /// `l_name`.
+    pub(crate) fn path(&self) -> &[u8] {
+        // SAFETY: the loader's string.
+        unsafe { c_bytes(self.name) }
+    }
+
+    /// Its symbol tables; `None` for an object without a dynamic section.
+    pub(crate) fn symbols(&self) -> Option<Symbols> {
+        let dynamic = self.segments().iter().find(|segment| segment.p_type == libc::PT_DYNAMIC)?;
+        let mut entry = (self.base + dynamic.p_vaddr as usize) as *const Dyn;
+        let mut symbols = Symbols {
+            base: self.base,
+            symbols: core::ptr::null(),
+            strings: core::ptr::null(),
+            gnu_hash: core::ptr::null(),
+            hash: core::ptr::null(),
+            versions: core::ptr::null(),
+            definitions: core::ptr::null(),
+            soname: core::ptr::null(),
+        };
+        let mut soname = None;
+        // glibc relocates these entries in place, except where the section is read-only (the vDSO).
+        let address = |value: usize| if value < self.base { self.base + value } else { value };
+        // SAFETY: the dynamic section ends with a null entry.
+        unsafe {
+            while (*entry).tag != 0 {
+                let value = (*entry).value;
+                match (*entry).tag {
+                    DT_SYMTAB => symbols.symbols = address(value) as *const _,
+                    DT_STRTAB => symbols.strings = address(value) as *const _,
+                    DT_GNU_HASH => symbols.gnu_hash = address(value) as *const _,
+                    DT_HASH => symbols.hash = address(value) as *const _,
+                    DT_VERSYM => symbols.versions = address(value) as *const _,
+                    DT_VERDEF => symbols.definitions = address(value) as *const _,
+                    DT_SONAME => soname = Some(value),
+                    _ => {}
+                }
+                entry = entry.add(1);
+            }
+            if symbols.symbols.is_null() || symbols.strings.is_null() {
+                return None;
+            }
+            if let Some(offset) = soname {
+                symbols.soname = symbols.strings.add(offset);
+            }
+        }
+        Some(symbols)
+    }
+
+    /// The SONAME, or the file name of an object that has none.
+    pub(crate) fn soname(&self) -> &[u8] {
+        let soname = match self.symbols() {
+            // SAFETY: a string of the object's own table.
+            Some(symbols) => unsafe { c_bytes(symbols.soname) },
+            None => &[],
+        };
+        if !soname.is_empty() {
+            return soname;
+        }
+        self.path().rsplit(|byte| *byte == b'/').next().unwrap_or_default()
+    }
+}
+
+/// Which version of a symbol is wanted.
+#[derive(Clone, Copy)]
+pub(crate) enum Version<'a> {
+    /// What a reference without a version binds to: the default version, else any.
+    Default,
+    /// Exactly this one.
+    Named(&'a [u8]),
+}
+
+impl Symbols {
+    /// Address of a function that the object defines.
+    pub(crate) fn find(&self, name: &[u8], version: Version<'_>) -> Option<usize> {
+        let mut hidden = None;
+        let mut consider = |index: usize| {
+            // SAFETY: an index from the object's own hash table.
+            let symbol = unsafe { &*self.symbols.add(index) };
+            const FUNCTION: u8 = 2;
+            // SAFETY: an offset into the object's own strings.
+            let matches = symbol.st_shndx != 0
+                && symbol.st_info & 0xf == FUNCTION
+                && unsafe { c_bytes(self.strings.add(symbol.st_name as usize)) } == name;
+            if !matches {
+                return None;
+            }
+            let address = self.base + symbol.st_value as usize;
+            // SAFETY: there is a version for each symbol.
+            let index = if self.versions.is_null() { 1 } else { unsafe { *self.versions.add(index) } };
+            match version {
+                Version::Named(wanted) => (self.version_name(index & 0x7fff) == Some(wanted)).then_some(address),
+                Version::Default if index & 0x8000 == 0 => Some(address),
+                Version::Default => {
+                    hidden.get_or_insert(address);
+                    None
+                }
+            }
+        };
+        let found = if self.gnu_hash.is_null() {
+            self.each_in_hash(name, &mut consider)
+        } else {
+            self.each_in_gnu_hash(name, &mut consider)
+        };
+        found.or(hidden)
+    }
+
+    fn each_in_gnu_hash(&self, name: &[u8], consider: &mut dyn FnMut(usize) -> Option<usize>) -> Option<usize> {
+        let hash = name.iter().fold(5381_u32, |hash, byte| hash.wrapping_mul(33).wrapping_add(u32::from(*byte)));
+        // SAFETY: the layout of DT_GNU_HASH: counts, a Bloom filter, buckets, chains.
+        unsafe {
+            let buckets = *self.gnu_hash;
+            let first = *self.gnu_hash.add(1);
+            let filter_words = *self.gnu_hash.add(2);
+            let shift = *self.gnu_hash.add(3);
+            if buckets == 0 || filter_words == 0 {
+                return None;
+            }
+            let filter = self.gnu_hash.add(4).cast::<u64>();
+            let word = *filter.add((hash / 64) as usize & (filter_words as usize - 1));
+            let bits = 1_u64 << (hash % 64) | 1_u64 << ((hash >> (shift & 31)) % 64);
+            if word & bits != bits {
+                return None;
+            }
+            let bucket = filter.add(filter_words as usize).cast::<u32>();
+            let chain = bucket.add(buckets as usize);
+            let mut index = *bucket.add((hash % buckets) as usize);
+            if index < first {
+                return None;
+            }
+            loop {
+                let link = *chain.add((index - first) as usize);
+                if link | 1 == hash | 1 {
+                    if let Some(found) = consider(index as usize) {
+                        return Some(found);
+                    }
+                }
+                if link & 1 != 0 {
+                    return None;
+                }
+                index += 1;
+            }
+        }
+    }
+
+    fn each_in_hash(&self, name: &[u8], consider: &mut dyn FnMut(usize) -> Option<usize>) -> Option<usize> {
+        if self.hash.is_null() {
+            return None;
+        }
+        let hash = name.iter().fold(0_u32, |hash, byte| {
+            let hash = (hash << 4).wrapping_add(u32::from(*byte));
+            let high = hash & 0xf000_0000;
+            (hash ^ (high >> 24)) & !high
+        });
+        // SAFETY: the layout of DT_HASH: counts, buckets, chains.
+        unsafe {
+            let buckets = *self.hash;
+            if buckets == 0 {
+                return None;
+            }
+            let mut index = *self.hash.add(2 + (hash % buckets) as usize);
+            while index != 0 {
+                if let Some(found) = consider(index as usize) {
+                    return Some(found);
+                }
+                index = *self.hash.add(2 + buckets as usize + index as usize);
+            }
+        }
+        None
+    }
+
+    /// Name of the version definition with this index.
+    fn version_name(&self, index: u16) -> Option<&[u8]> {
+        let mut definition = self.definitions;
+        if definition.is_null() {
+            return None;
+        }
+        // SAFETY: the layout of DT_VERDEF: a chain of definitions, each with its name in the first auxiliary entry.
+        unsafe {
+            loop {
+                let number = definition.add(4).cast::<u16>().read_unaligned();
+                let auxiliary = definition.add(12).cast::<u32>().read_unaligned();
+                let next = definition.add(16).cast::<u32>().read_unaligned();
+                if number & 0x7fff == index {
+                    let name = definition.add(auxiliary as usize).cast::<u32>().read_unaligned();
+                    return Some(c_bytes(self.strings.add(name as usize)));
+                }
+                if next == 0 {
+                    return None;
+                }
+                definition = definition.add(next as usize);
+            }
+        }
+    }
+}
+
+/// The public beginning of glibc's `struct link_map`, which is what a `dlopen` handle points to.
+#[repr(C)]
+pub(crate) struct LinkMap {
+    pub(crate) base: usize,
+    pub(crate) name: *const c_char,
+}
+
+/// Path and load address behind a handle.
+pub(crate) unsafe fn behind_handle<'a>(handle: usize) -> Option<(&'a [u8], usize)> {
+    // A handle must be one of the loader's own structures: look for its load address and name among the objects, so
+    // that a wrong handle is not followed.
+    if handle < 4096 || handle % align_of::<LinkMap>() != 0 || !crate::real::is_readable(handle, size_of::<LinkMap>()) {
+        return None;
+    }
+    // SAFETY: readable, and only believed when the loader knows an object of this base and name.
+    let map = unsafe { &*(handle as *const LinkMap) };
+    find_object(|object| (object.base == map.base && core::ptr::eq(object.name, map.name)).then_some(()))?;
+    // SAFETY: a string of the loader.
+    Some((unsafe { c_bytes(map.name) }, map.base))
+}

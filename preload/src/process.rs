@@ -1,0 +1,249 @@
+//! Start, fork and end of the process.
+
+use crate::arch::{Next, system_call};
+use crate::elf;
+use crate::session;
+use crate::text::{Short, c_bytes};
+use crate::thread::{self, Quiet};
+use crate::{calls, objects, python};
+use core::ffi::{c_char, c_int, c_void};
+use jittrace_wire::record::{Exit, Fork, MAX_RECORD, Start, Writer};
+use jittrace_wire::{environment, secrets};
+
+unsafe extern "C" {
+    fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+    fn __register_atfork(
+        prepare: Option<extern "C" fn()>,
+        parent: Option<extern "C" fn()>,
+        child: Option<extern "C" fn()>,
+        object: *const c_void,
+    ) -> c_int;
+    fn gnu_get_libc_version() -> *const c_char;
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char) = began;
+
+/// glibc hands `main`'s arguments to every constructor.
+unsafe extern "C" fn began(argc: c_int, argv: *const *const c_char, envp: *const *const c_char) {
+    let Some(_quiet) = Quiet::begin() else { return };
+    // SAFETY: handlers that live as long as the shim, which is never unloaded.
+    unsafe {
+        __register_atfork(None, None, Some(in_fork_child), core::ptr::null());
+        on_exit(exits, core::ptr::null_mut());
+    }
+    let mut buffer = [0; MAX_RECORD];
+    let mut writer = Writer::new(&mut buffer, Start::KIND);
+    writer.text(Start::how, b"exec").number(Start::argc, argc.max(0) as u64).number(Start::fork, 0);
+    who(&mut writer);
+    let mut link = [0; 1024];
+    match read_link(c"/proc/self/exe".as_ptr(), &mut link) {
+        Some(exe) => writer.text(Start::exe, exe),
+        None => writer.unreadable(Start::exe),
+    };
+    match current_directory(&mut link) {
+        Some(directory) => writer.text(Start::cwd, directory),
+        None => writer.unreadable(Start::cwd),
+    };
+    // SAFETY: the kernel's strings.
+    unsafe {
+        writer.text(Start::platform, c_bytes(libc::getauxval(libc::AT_PLATFORM) as *const c_char));
+        writer.text(Start::libc, c_bytes(gnu_get_libc_version()));
+    }
+    writer.text(Start::shim, own_path());
+    // The environment explains more than the thousandth argument does: it gets half of the room, and what is left over.
+    let former = writer.reserve(writer.free() / 2);
+    // SAFETY: main's arguments.
+    unsafe { write_arguments(&mut writer, Start::argv, argv) };
+    writer.release(former);
+    // SAFETY: main's environment.
+    unsafe { write_environment(&mut writer, Start::env, envp, |_| true) };
+    session::append(writer);
+    objects::report_start();
+}
+
+/// Path of the shim as the loader was given it.
+pub(crate) fn own_path() -> &'static [u8] {
+    let address = own_path as fn() -> &'static [u8] as usize;
+    match elf::object_at(address) {
+        // SAFETY: the shim is never unloaded, so its name stays.
+        Some(object) => unsafe { core::mem::transmute::<&[u8], &'static [u8]>(object.path()) },
+        None => &[],
+    }
+}
+
+fn who(writer: &mut Writer<'_>) {
+    writer.number(Start::ppid, system_call(libc::SYS_getppid, [0; 6]) as u64);
+    writer.number(Start::uid, system_call(libc::SYS_getuid, [0; 6]) as u64);
+    writer.number(Start::pid_namespace, namespace(c"/proc/self/ns/pid".as_ptr()));
+    writer.number(Start::mount_namespace, namespace(c"/proc/self/ns/mnt".as_ptr()));
+}
+
+/// The number in `pid:[4026531836]`.
+fn namespace(path: *const c_char) -> u64 {
+    let mut link = [0; 64];
+    let digits = read_link(path, &mut link).unwrap_or_default().iter().filter(|byte| byte.is_ascii_digit());
+    digits.fold(0_u64, |number, digit| number.wrapping_mul(10).wrapping_add(u64::from(digit - b'0')))
+}
+
+fn read_link(path: *const c_char, buffer: &mut [u8]) -> Option<&[u8]> {
+    let at = libc::AT_FDCWD as usize;
+    let length =
+        system_call(libc::SYS_readlinkat, [at, path as usize, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0]);
+    buffer.get(..usize::try_from(length).ok()?)
+}
+
+/// The current directory.
+pub(crate) fn current_directory(buffer: &mut [u8]) -> Option<&[u8]> {
+    // The kernel counts the zero byte at the end.
+    let length = system_call(libc::SYS_getcwd, [buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0, 0]);
+    buffer.get(..usize::try_from(length - 1).ok()?)
+}
+
+/// Appends arguments, each masked where it looks like a credential, until the record is full.
+pub(crate) unsafe fn write_arguments(writer: &mut Writer<'_>, tag: u8, argv: *const *const c_char) -> u64 {
+    let mut count = 0;
+    let mut secret = false;
+    if argv.is_null() {
+        return 0;
+    }
+    // SAFETY: an array of C strings that ends with a null pointer.
+    unsafe {
+        while !(*argv.add(count)).is_null() {
+            if writer.free() > 24 {
+                let argument = c_bytes(*argv.add(count));
+                secret = write_argument(writer, tag, argument, secret);
+            } else {
+                writer.cut();
+            }
+            count += 1;
+        }
+    }
+    count as u64
+}
+
+/// Appends one argument; gives whether the next one is a credential.
+fn write_argument(writer: &mut Writer<'_>, tag: u8, argument: &[u8], secret: bool) -> bool {
+    use jittrace_wire::record::Mark;
+    const LONGEST: usize = 1024;
+    let mut text = Short::<LONGEST>::new();
+    text.push(argument);
+    let mut mark = if argument.len() > LONGEST { Mark::TRUNCATED } else { Mark::WHOLE };
+    if secret {
+        text.bytes_mut().fill(b'*');
+        mark = mark.with(Mark::MASKED);
+    } else if secrets::mask(text.bytes_mut()) {
+        mark = mark.with(Mark::MASKED);
+    }
+    writer.marked(tag, text.as_bytes(), mark);
+    secrets::announces_secret(argument)
+}
+
+/// Appends the variables that may be captured and that `wanted` accepts.
+pub(crate) unsafe fn write_environment(
+    writer: &mut Writer<'_>,
+    tag: u8,
+    variables: *const *const c_char,
+    wanted: impl Fn(&[u8]) -> bool,
+) {
+    let mut entry = variables;
+    // SAFETY: an array of C strings that ends with a null pointer.
+    unsafe {
+        while !entry.is_null() && !(*entry).is_null() {
+            let variable = c_bytes(*entry);
+            if environment::is_captured(environment::name_of(variable)) && wanted(variable) {
+                writer.text(tag, variable);
+            }
+            entry = entry.add(1);
+        }
+    }
+}
+
+extern "C" fn exits(code: c_int, _: *mut c_void) {
+    if let Some(_quiet) = Quiet::begin() {
+        report_exit(code, b"exit");
+    }
+}
+
+fn report_exit(code: c_int, how: &[u8]) {
+    if session::owns_memory() {
+        calls::report_counts();
+    }
+    let mut buffer = [0; 128];
+    let mut writer = Writer::new(&mut buffer, Exit::KIND);
+    writer.number(Exit::code, i64::from(code) as u64).text(Exit::how, how);
+    session::append(writer);
+}
+
+/// Interposed `_exit`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn _exit(code: c_int) -> ! {
+    end(code)
+}
+
+/// Interposed `_Exit`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn _Exit(code: c_int) -> ! {
+    end(code)
+}
+
+fn end(code: c_int) -> ! {
+    if let Some(_quiet) = Quiet::begin() {
+        report_exit(code, b"_exit");
+    }
+    if let Some(real) = real!(_exit: unsafe extern "C" fn(c_int) -> !) {
+        // SAFETY: the function it is.
+        unsafe { real(code) }
+    }
+    loop {
+        system_call(libc::SYS_exit_group, [code as usize, 0, 0, 0, 0, 0]);
+    }
+}
+
+/// Writes down who is about to fork: a child cannot take the Python stack itself.
+fn report_fork(call: &str, caller: usize) {
+    let Some(_quiet) = Quiet::begin() else { return };
+    if !session::owns_memory() || !calls::within_rate(&calls::FORKS) {
+        return;
+    }
+    let mut buffer = [0; 4096];
+    let mut writer = Writer::new(&mut buffer, Fork::KIND);
+    writer.text(Fork::call, call.as_bytes());
+    crate::dl::write_caller(&mut writer, (Fork::caller, Fork::offset), caller);
+    python::write_frames(&mut writer, Fork::python);
+    let sequence = session::append(writer);
+    let thread = thread::this();
+    thread.fork = sequence;
+    thread.fork_pid = session::process_id();
+}
+
+pub(crate) unsafe extern "C" fn before_fork(_: usize, _: usize, _: usize, stack: *const usize) -> Next {
+    // SAFETY: the return address.
+    report_fork("fork", unsafe { *stack });
+    Next { target: real_address!(fork), value: 0 }
+}
+
+pub(crate) unsafe extern "C" fn before_vfork(_: usize, _: usize, _: usize, stack: *const usize) -> Next {
+    // SAFETY: the return address.
+    report_fork("vfork", unsafe { *stack });
+    Next { target: real_address!(vfork), value: 0 }
+}
+
+/// Runs in the child of `fork`, before it goes on.
+extern "C" fn in_fork_child() {
+    session::forked();
+    objects::forked();
+    let thread = thread::this();
+    thread.busy = 0;
+    let fork = thread.fork;
+    let Some(_quiet) = Quiet::begin() else { return };
+    if !calls::within_rate(&calls::FORKS) {
+        return;
+    }
+    let mut buffer = [0; 256];
+    let mut writer = Writer::new(&mut buffer, Start::KIND);
+    writer.text(Start::how, b"fork").number(Start::fork, fork.into());
+    writer.number(Start::ppid, system_call(libc::SYS_getppid, [0; 6]) as u64);
+    session::append(writer);
+}
