@@ -1,0 +1,273 @@
+//! The fork and exec of the traced command.
+
+use std::{
+    ffi::{CString, OsStr, OsString},
+    io,
+    os::{
+        fd::{AsRawFd, FromRawFd, OwnedFd},
+        unix::ffi::{OsStrExt, OsStringExt},
+    },
+    path::PathBuf,
+};
+
+use thiserror::Error;
+
+use super::dispositions;
+
+/// What to run, prepared so that the child has nothing left to do but exec.
+#[derive(Debug)]
+pub struct Command {
+    argv: Vec<CString>,
+    env: Vec<CString>,
+    /// Places where the program may be, in order; one when it was named with a slash.
+    places: Vec<CString>,
+    user: Option<(u32, u32)>,
+    terminal: Option<i32>,
+}
+
+/// Why the command did not start.
+#[derive(Debug, Error)]
+pub enum LaunchError {
+    /// An argument holds a NUL byte, or there is no command.
+    #[error("cannot run this command line: {0}")]
+    Arguments(String),
+    /// The exec failed.
+    #[error("cannot run {}: {}", .program.to_string_lossy(), explain(.error))]
+    Exec {
+        /// The program as it was named.
+        program: OsString,
+        /// Why.
+        error: io::Error,
+    },
+    /// No process could be made.
+    #[error("cannot make a process: {0}")]
+    Fork(io::Error),
+}
+
+impl LaunchError {
+    /// Exit status as `env` gives it: 127 not found, 126 found and not run, 125 otherwise.
+    pub fn status(&self) -> u8 {
+        match self {
+            LaunchError::Exec { error, .. } => match error.raw_os_error() {
+                Some(libc::ENOENT | libc::ENOTDIR) => 127,
+                _ => 126,
+            },
+            LaunchError::Arguments(_) | LaunchError::Fork(_) => 125,
+        }
+    }
+}
+
+fn explain(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::ENOENT) => "no such program; check its spelling and PATH".to_owned(),
+        Some(libc::EACCES) => {
+            "it may not be executed; check its mode (chmod +x) and that of its directories"
+                .to_owned()
+        }
+        Some(libc::ENOEXEC) => {
+            "it is no program: neither an executable file nor a script with a #! line".to_owned()
+        }
+        _ => error.to_string(),
+    }
+}
+
+/// A started command.
+#[derive(Debug)]
+pub struct Launched {
+    /// Its process.
+    pub pid: i32,
+}
+
+impl Command {
+    /// Prepares a command line and its environment. A program without a slash is searched in the PATH of `env`.
+    ///
+    /// # Errors
+    /// There is no command, or a word holds a NUL byte.
+    pub fn new(
+        argv: &[OsString],
+        env: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Result<Command, LaunchError> {
+        let c = |text: Vec<u8>| {
+            CString::new(text)
+                .map_err(|_| LaunchError::Arguments("a word of it holds a NUL byte".to_owned()))
+        };
+        let program = argv
+            .first()
+            .filter(|p| !p.is_empty())
+            .ok_or_else(|| LaunchError::Arguments("the command is empty".to_owned()))?;
+        let env: Vec<(OsString, OsString)> = env.into_iter().collect();
+        let search = env
+            .iter()
+            .find(|(name, _)| name == "PATH")
+            .map(|(_, value)| value.clone());
+        Ok(Command {
+            argv: argv
+                .iter()
+                .map(|a| c(a.clone().into_vec()))
+                .collect::<Result<_, _>>()?,
+            places: places(program, search.as_deref())
+                .into_iter()
+                .map(|p| c(p.into_os_string().into_vec()))
+                .collect::<Result<_, _>>()?,
+            env: env
+                .into_iter()
+                .map(|(name, value)| {
+                    let mut entry = name.into_vec();
+                    entry.push(b'=');
+                    entry.extend(value.into_vec());
+                    c(entry)
+                })
+                .collect::<Result<_, _>>()?,
+            user: None,
+            terminal: None,
+        })
+    }
+
+    /// Runs it as this user and group, with that user's supplementary groups.
+    pub fn user(&mut self, uid: u32, gid: u32) {
+        self.user = Some((uid, gid));
+    }
+
+    /// Runs it as leader of a new session on this terminal, which becomes its standard streams.
+    pub fn terminal(&mut self, descriptor: i32) {
+        self.terminal = Some(descriptor);
+    }
+
+    /// Starts it, and waits until its exec has succeeded or failed.
+    ///
+    /// # Errors
+    /// No process could be made, or none of the places can be executed.
+    pub fn start(&self) -> Result<Launched, LaunchError> {
+        let (report, child_report) = pipe().map_err(LaunchError::Fork)?;
+        let pointers = |list: &[CString]| -> Vec<*const libc::c_char> {
+            list.iter()
+                .map(|c| c.as_ptr())
+                .chain([std::ptr::null()])
+                .collect()
+        };
+        let argv = pointers(&self.argv);
+        let env = pointers(&self.env);
+        // SAFETY: the child only makes async-signal-safe calls on memory prepared above, then execs or exits.
+        let pid = unsafe { libc::fork() };
+        if pid < 0 {
+            return Err(LaunchError::Fork(io::Error::last_os_error()));
+        }
+        if pid == 0 {
+            let errno = self.become_command(&argv, &env);
+            let bytes = errno.to_ne_bytes();
+            // SAFETY: writes four bytes of a local array to an open descriptor, then ends this child.
+            unsafe {
+                libc::write(child_report.as_raw_fd(), bytes.as_ptr().cast(), bytes.len());
+                libc::_exit(127);
+            }
+        }
+        drop(child_report);
+        match read_errno(&report) {
+            None => Ok(Launched { pid }),
+            Some(errno) => {
+                // SAFETY: waits for the child made above, which has ended itself.
+                unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
+                Err(LaunchError::Exec {
+                    program: OsString::from_vec(
+                        self.argv
+                            .first()
+                            .map(|a| a.as_bytes().to_vec())
+                            .unwrap_or_default(),
+                    ),
+                    error: io::Error::from_raw_os_error(errno),
+                })
+            }
+        }
+    }
+
+    /// In the child: takes the user's identity and dispositions, then execs. Returns the error number.
+    fn become_command(&self, argv: &[*const libc::c_char], env: &[*const libc::c_char]) -> i32 {
+        if let Some(terminal) = self.terminal {
+            // SAFETY: plain system calls on an open terminal; async-signal-safe.
+            unsafe {
+                libc::setsid();
+                libc::ioctl(terminal, libc::TIOCSCTTY, 0);
+                for stream in 0..3 {
+                    libc::dup2(terminal, stream);
+                }
+                if terminal > 2 {
+                    libc::close(terminal);
+                }
+            }
+        }
+        if let Some((uid, gid)) = self.user {
+            // SAFETY: plain system calls; a failure ends the attempt, so that nothing runs with more rights than asked.
+            let changed = unsafe { libc::setgid(gid) == 0 && libc::setuid(uid) == 0 };
+            if !changed {
+                return errno();
+            }
+        }
+        dispositions::restore();
+        // SAFETY: an empty set unblocks everything that jittrace blocked for itself; async-signal-safe.
+        unsafe {
+            let mut none: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&raw mut none);
+            libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+        }
+        // As execvp: go on after "not there", remember "may not".
+        let mut refused = None;
+        let mut last = libc::ENOENT;
+        for place in &self.places {
+            // SAFETY: all three are NUL-terminated and live; returns only on failure.
+            unsafe { libc::execve(place.as_ptr(), argv.as_ptr(), env.as_ptr()) };
+            last = errno();
+            match last {
+                libc::EACCES => refused = Some(last),
+                libc::ENOENT | libc::ENOTDIR => {}
+                _ => return last,
+            }
+        }
+        refused.unwrap_or(last)
+    }
+}
+
+/// Where a program may be: itself when it has a slash, else each directory of PATH.
+pub(super) fn places(program: &OsStr, search: Option<&OsStr>) -> Vec<PathBuf> {
+    if program.as_bytes().contains(&b'/') {
+        return vec![PathBuf::from(program)];
+    }
+    let default = OsStr::new("/bin:/usr/bin");
+    std::env::split_paths(search.unwrap_or(default))
+        .map(|directory| {
+            if directory.as_os_str().is_empty() {
+                PathBuf::from(".").join(program)
+            } else {
+                directory.join(program)
+            }
+        })
+        .collect()
+}
+
+fn errno() -> i32 {
+    // SAFETY: errno's address is always valid for the calling thread.
+    unsafe { *libc::__errno_location() }
+}
+
+fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends = [0; 2];
+    // SAFETY: the array has room for two descriptors.
+    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: both descriptors were just made and belong to nobody else.
+    Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) })
+}
+
+/// The error number that the child reported; `None` when its exec closed the pipe.
+fn read_errno(report: &OwnedFd) -> Option<i32> {
+    let mut bytes = [0_u8; 4];
+    loop {
+        // SAFETY: reads into a local array of that size.
+        let read =
+            unsafe { libc::read(report.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len()) };
+        if read < 0 && errno() == libc::EINTR {
+            continue;
+        }
+        return (read == 4).then(|| i32::from_ne_bytes(bytes));
+    }
+}

@@ -1,0 +1,15 @@
+//! Launching a command so that nothing about it changes but one library in its link map.
+//!
+//! The command is a fork and exec of the main thread, in the same process group and session, with the signal
+//! dispositions that jittrace itself was started with (design section 3, "Launch manners").
+
+mod child;
+mod dispositions;
+mod session;
+mod supervise;
+mod target;
+
+pub use child::{Command, LaunchError};
+pub use session::Session;
+pub use supervise::{Ended, block_signals, die_like, supervise};
+pub use target::{Reach, reach};
