@@ -98,3 +98,8 @@ pub fn name_of(distribution: &str) -> String {
 pub fn is_plumbing(distribution: &str) -> bool {
     find(distribution).is_some_and(|k| k.plumbing)
 }
+
+/// Whether a distribution is one of the components that a report speaks of even when nobody asked for it.
+pub fn is_known(distribution: &str) -> bool {
+    find(distribution).is_some()
+}

@@ -29,6 +29,9 @@ pub struct ProcessStart {
     /// The process was found running (attach), not seen starting.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub found: bool,
+    /// It began by fork: the same program goes on in a new process.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forked: bool,
     /// Why its inside cannot be seen; absent when it is followed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_followed: Option<String>,

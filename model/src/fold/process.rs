@@ -90,7 +90,7 @@ pub(crate) fn is_interpreter(name: &str) -> bool {
 }
 
 impl Model {
-    pub(super) fn start_process(&mut self, id: EventId, t: u64, pid: u32, start: ProcessStart) {
+    pub(super) fn start_process(&mut self, id: EventId, t: u64, pid: u32, mut start: ProcessStart) {
         let index = self.processes.len();
         let before = self
             .current
@@ -101,6 +101,19 @@ impl Model {
         if let Some(before) = before.and_then(|i| self.processes.get_mut(i)) {
             before.end = Some(t);
             before.replaced_by = Some(index);
+        }
+        let forked_from = parent
+            .filter(|_| start.forked)
+            .and_then(|i| self.processes.get(i));
+        if let Some(from) = forked_from.filter(|_| start.exe.is_empty()) {
+            // A fork says only that it happened; what runs is what ran.
+            start = ProcessStart {
+                exe: from.what.exe.clone(),
+                argv: from.what.argv.clone(),
+                cwd: from.what.cwd.clone(),
+                env: from.what.env.clone(),
+                ..start
+            };
         }
         let exec = self
             .pending_execs

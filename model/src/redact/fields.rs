@@ -103,6 +103,7 @@ impl Redactor {
     fn process_start(&mut self, body: &mut ProcessStart) {
         let ProcessStart {
             ppid: _,
+            forked: _,
             exe,
             argv,
             cwd,

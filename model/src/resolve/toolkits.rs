@@ -54,7 +54,7 @@ pub fn toolkits(model: &Model) -> Vec<Toolkit> {
             &toolkit.kind
         };
         let base = match &toolkit.version {
-            Some(version) => format!("{kind}-{version}"),
+            Some(version) => format!("{kind}-{}", release(version)),
             None => kind.to_owned(),
         };
         let count = ids.entry(base.clone()).or_default();

@@ -1,0 +1,454 @@
+//! The collector: takes what the sources say, orders it, looks up what the model needs to know of the host, masks
+//! credentials, writes the trace and folds it.
+//!
+//! It runs in a thread of its own beside the launcher, and touches nothing of the traced program but files.
+
+mod facts;
+mod host;
+mod host_files;
+mod loader_host;
+mod probe;
+mod replay;
+mod tail;
+mod translate;
+mod watch;
+
+use std::{
+    collections::HashSet,
+    io::{self, Write},
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+use jittrace_model::{
+    Model,
+    event::{Body, Event, EventId, Fact, Lost, ProcessExit, Source},
+    log::{Header, Writer},
+    redact::Redactor,
+    resolve::tool,
+};
+
+use self::{
+    facts::Facts,
+    replay::Replay,
+    tail::Tail,
+    translate::{Draft, Sink, Translate},
+    watch::Watch,
+};
+use crate::launch::Ended;
+
+pub use host::host;
+
+/// How long the session file is left alone between two looks.
+const POLL: Duration = Duration::from_millis(20);
+
+/// How long the last records are waited for after the command has ended.
+const DRAIN: Duration = Duration::from_millis(200);
+
+/// Nanoseconds on CLOCK_MONOTONIC, the clock of the shim's records and of BPF.
+pub fn monotonic_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    (now.tv_sec as u64) * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// What the launcher tells the collector.
+#[derive(Debug)]
+pub enum Word {
+    /// The command ended.
+    Ended(Ended),
+    /// Stop now and write what there is.
+    Stop,
+}
+
+/// What a collection is to do.
+pub struct Plan {
+    /// The trace's first line.
+    pub header: Header,
+    /// Where the trace goes.
+    pub trace: Box<dyn Write + Send>,
+    /// The session file.
+    pub session: std::fs::File,
+    /// Masks credentials.
+    pub redactor: Redactor,
+    /// CLOCK_MONOTONIC of the trace's zero.
+    pub began: u64,
+    /// The command's process.
+    pub root: u32,
+    /// The command's place on disk, when it is one that the shim cannot reach, and why.
+    pub unreached: Option<(PathBuf, String)>,
+    /// Wait for every descendant.
+    pub wait_all: bool,
+    /// Who wants the events as they come.
+    pub listener: Option<Sender<Vec<Event>>>,
+}
+
+/// What is left when a collection is over.
+pub struct Collected {
+    /// The fold of everything.
+    pub model: Model,
+    /// Why the trace could not be written to its end.
+    pub trouble: Option<io::Error>,
+    /// Descendants that were still running.
+    pub still_running: Vec<u32>,
+}
+
+/// Collects until the command has ended and its last records are in.
+pub fn collect(plan: Plan, words: &Receiver<Word>) -> io::Result<Collected> {
+    let writer = Writer::new(plan.trace, &plan.header)?;
+    let mut desk = Desk {
+        writer,
+        trouble: None,
+        model: Model::new(plan.header),
+        redactor: plan.redactor,
+        facts: Facts::default(),
+        replay: Replay::default(),
+        tools: HashSet::new(),
+        began: plan.began,
+        next: 1,
+        batch: Vec::new(),
+        listening: plan.listener,
+    };
+    for fact in desk.facts.driver() {
+        desk.fact(plan.began, fact);
+    }
+    if let Some((exe, reason)) = plan.unreached {
+        desk.put(Draft {
+            time: plan.began,
+            pid: plan.root,
+            tid: plan.root,
+            body: Body::ProcessStart(Box::new(jittrace_model::event::ProcessStart {
+                exe: exe.to_string_lossy().into_owned(),
+                argv: desk.model.header().command.clone(),
+                not_followed: Some(reason),
+                ..Default::default()
+            })),
+        });
+    }
+    let collection = Collection {
+        tail: Tail::new(plan.session),
+        translate: Translate::new(Some(plan.root)),
+        watch: Watch::default(),
+        desk,
+        root: plan.root,
+    };
+    collection.run(words, plan.wait_all)
+}
+
+struct Collection {
+    tail: Tail,
+    translate: Translate,
+    watch: Watch,
+    desk: Desk,
+    root: u32,
+}
+
+impl Collection {
+    fn run(mut self, words: &Receiver<Word>, wait_all: bool) -> io::Result<Collected> {
+        let ended = loop {
+            self.look()?;
+            match words.recv_timeout(POLL) {
+                Ok(Word::Ended(ended)) => break Some(ended),
+                Ok(Word::Stop) | Err(RecvTimeoutError::Disconnected) => break None,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        };
+        let end_time = monotonic_ns();
+        let deadline = Instant::now() + DRAIN;
+        loop {
+            self.look()?;
+            let others = self.watch.living() > usize::from(self.watch.knows(self.root));
+            if !others || !wait_all && Instant::now() >= deadline {
+                break;
+            }
+            match words.recv_timeout(POLL) {
+                Ok(Word::Stop) | Err(RecvTimeoutError::Disconnected) if wait_all => break,
+                _ => {}
+            }
+        }
+        self.translate.finish(end_time, &mut self.desk);
+        if let Some(ended) = ended {
+            self.desk.put(Draft {
+                time: end_time,
+                pid: self.root,
+                tid: self.root,
+                body: Body::ProcessExit(match ended {
+                    Ended::Code(code) => ProcessExit {
+                        code: Some(code),
+                        ..ProcessExit::default()
+                    },
+                    Ended::Signal(signal) => ProcessExit {
+                        signal: Some(signal),
+                        ..ProcessExit::default()
+                    },
+                }),
+            });
+        }
+        self.account_for_losses(end_time);
+        self.ask_tools(end_time);
+        self.desk.flush();
+        let root = self.root;
+        let mut still_running: Vec<u32> = self.watch.pids().filter(|pid| *pid != root).collect();
+        still_running.sort_unstable();
+        Ok(Collected {
+            model: self.desk.model,
+            trouble: self.desk.trouble,
+            still_running,
+        })
+    }
+
+    /// Takes in what has come since the last look.
+    fn look(&mut self) -> io::Result<()> {
+        let (translate, desk, watch) = (&mut self.translate, &mut self.desk, &mut self.watch);
+        self.tail.read(|header, record| {
+            if matches!(record, jittrace_wire::Record::Start(_)) {
+                watch.begin(header.pid);
+            }
+            translate.record(header, record, desk);
+        })?;
+        for (pid, exit) in watch.ended() {
+            let said = !translate.living().any(|p| p == pid);
+            translate.gone(pid);
+            if said || pid == self.root {
+                continue;
+            }
+            desk.put(Draft {
+                time: monotonic_ns(),
+                pid,
+                tid: pid,
+                body: Body::ProcessExit(exit),
+            });
+        }
+        desk.flush();
+        Ok(())
+    }
+
+    fn account_for_losses(&mut self, time: u64) {
+        for (what, count, reason) in [
+            (
+                "bytes",
+                self.tail.damaged(),
+                "part of the session file was damaged or cut off, as by a full disk",
+            ),
+            ("records", self.tail.unknown(), "records of a newer shim"),
+        ] {
+            if count > 0 {
+                self.desk.put(Draft {
+                    time,
+                    pid: 0,
+                    tid: 0,
+                    body: Body::Lost(Lost {
+                        what: what.to_owned(),
+                        count,
+                        reason: reason.to_owned(),
+                    }),
+                });
+            }
+        }
+    }
+
+    /// Asks the tools that ran and whose files do not tell their release. The command has ended: nothing is disturbed.
+    fn ask_tools(&mut self, time: u64) {
+        for path in self.desk.facts.unversioned().to_vec() {
+            let heard = self
+                .desk
+                .model
+                .messages()
+                .iter()
+                .any(|m| m.what.pattern == "toolkit-release" && m.what.text.contains(&path));
+            if heard {
+                continue;
+            }
+            if let Some(fact) = probe::version_of(&path) {
+                self.desk.fact(time, fact);
+            }
+        }
+    }
+}
+
+/// Where events get their number and everything else that they need.
+struct Desk {
+    writer: Writer<Box<dyn Write + Send>>,
+    trouble: Option<io::Error>,
+    model: Model,
+    redactor: Redactor,
+    facts: Facts,
+    replay: Replay,
+    /// Processes that run a build tool or a shell.
+    tools: HashSet<u32>,
+    began: u64,
+    next: EventId,
+    batch: Vec<Event>,
+    listening: Option<Sender<Vec<Event>>>,
+}
+
+impl Sink for Desk {
+    fn put(&mut self, mut draft: Draft) -> EventId {
+        let pid = draft.pid;
+        let mut facts = Vec::new();
+        match &mut draft.body {
+            Body::ProcessStart(start) => self.begin(pid, start),
+            Body::ProcessExit(_) => {
+                self.replay.end(pid);
+                self.tools.remove(&pid);
+            }
+            Body::LibraryLoaded(loaded) => {
+                if loaded.at_start && self.tools.contains(&pid) && !replay::is_of_cuda(&loaded.path)
+                {
+                    return 0;
+                }
+                self.replay.loaded(pid, loaded);
+            }
+            Body::LibraryFailed(failed) => {
+                let failed = std::mem::take(failed.as_mut());
+                if let Some(request) = failed.request {
+                    self.searches_of_failed(draft.time, pid, draft.tid, request);
+                }
+                draft.body = self.replay.failed(pid, failed);
+            }
+            Body::LibraryUnloaded(unloaded) => self.replay.unloaded(pid, &unloaded.path),
+            _ => {}
+        }
+        self.look_up(&mut draft, &mut facts);
+        for fact in facts {
+            self.fact(draft.time, fact);
+        }
+        let asked = match &draft.body {
+            Body::LibraryRequest(request) => Some(request.clone()),
+            _ => None,
+        };
+        let id = self.write(draft, Source::Preload);
+        if let Some(request) = asked {
+            self.replay.request(pid, id, &request);
+        }
+        id
+    }
+}
+
+impl Desk {
+    fn begin(&mut self, pid: u32, start: &jittrace_model::event::ProcessStart) {
+        self.replay.start(pid, start);
+        let is_tool =
+            |path: &str| tool::Kind::of(path.rsplit('/').next().unwrap_or_default()).is_some();
+        let script = start
+            .argv
+            .get(1)
+            .is_some_and(|a| a.contains('/') && is_tool(a));
+        if is_tool(&start.exe) || script {
+            self.tools.insert(pid);
+        } else {
+            self.tools.remove(&pid);
+        }
+    }
+
+    /// A load that failed for its symbols has still chosen files, and which ones is what a verdict needs.
+    fn searches_of_failed(&mut self, time: u64, pid: u32, tid: u32, request: EventId) {
+        for loaded in self.replay.searches_of(pid, request) {
+            let mut draft = Draft {
+                time,
+                pid,
+                tid,
+                body: Body::LibraryLoaded(Box::new(loaded)),
+            };
+            let mut facts = Vec::new();
+            self.look_up(&mut draft, &mut facts);
+            for fact in facts {
+                self.fact(time, fact);
+            }
+            self.write(draft, Source::Collector);
+        }
+    }
+
+    fn fact(&mut self, time: u64, fact: Fact) -> EventId {
+        self.write(
+            Draft {
+                time,
+                pid: 0,
+                tid: 0,
+                body: Body::Fact(Box::new(fact)),
+            },
+            Source::Collector,
+        )
+    }
+
+    /// Looks up what the model needs to understand an event.
+    fn look_up(&mut self, draft: &mut Draft, told: &mut Vec<Fact>) {
+        let facts = &mut self.facts;
+        match &mut draft.body {
+            Body::ProcessStart(start) => {
+                told.extend(facts.process(start));
+                let script = start.argv.get(1).filter(|a| a.starts_with('/')).cloned();
+                for path in [Some(start.exe.clone()), script].into_iter().flatten() {
+                    let name = path.rsplit('/').next().unwrap_or_default();
+                    if tool::Kind::of(name)
+                        .is_some_and(|k| k != tool::Kind::Shell && k != tool::Kind::HostTool)
+                    {
+                        facts.file(&path, told);
+                    }
+                }
+            }
+            Body::Exec(exec) => {
+                facts.frames(&mut exec.python, told);
+                let name = exec.path.rsplit('/').next().unwrap_or_default();
+                if tool::Kind::of(name).and_then(tool::Kind::part).is_some() {
+                    facts.file(&exec.path, told);
+                }
+            }
+            Body::ExecFailed(failed) => facts.frames(&mut failed.python, told),
+            Body::LibraryRequest(request) => facts.frames(&mut request.python, told),
+            Body::LibraryLoaded(loaded) => {
+                facts.frames(&mut loaded.python, told);
+                facts.file(&loaded.path, told);
+            }
+            Body::LibraryFailed(failed) => facts.frames(&mut failed.python, told),
+            Body::Call(call) => {
+                facts.frames(&mut call.python, told);
+                if let Some(caller) = &mut call.caller {
+                    caller.distribution = facts.owner(&caller.object, told);
+                }
+            }
+            Body::File(access) => facts.access(access, told),
+            _ => {}
+        }
+    }
+
+    /// Numbers an event, masks it, writes it down and folds it.
+    fn write(&mut self, draft: Draft, source: Source) -> EventId {
+        let id = self.next;
+        self.next += 1;
+        let mut event = Event {
+            id,
+            t: draft.time.saturating_sub(self.began),
+            pid: draft.pid,
+            tid: draft.tid,
+            source,
+            same_as: None,
+            body: draft.body,
+        };
+        self.redactor.event(&mut event);
+        if self.trouble.is_none()
+            && let Err(error) = self.writer.write(&event)
+        {
+            self.trouble = Some(error);
+        }
+        if self.listening.is_some() {
+            self.batch.push(event.clone());
+        }
+        self.model.apply(event);
+        id
+    }
+
+    fn flush(&mut self) {
+        if self.trouble.is_none()
+            && let Err(error) = self.writer.flush()
+        {
+            self.trouble = Some(error);
+        }
+        if let Some(listener) = &self.listening
+            && !self.batch.is_empty()
+            && listener.send(std::mem::take(&mut self.batch)).is_err()
+        {
+            self.listening = None;
+        }
+    }
+}
