@@ -3,6 +3,8 @@
 //! Pure: nothing here needs a privilege, a terminal or another process, and all of it can be tested with a list of
 //! events. Data flows one way: [`event`] → [`log`] → [`fold`] → [`resolve`] → [`findings`] → [`report`].
 
+pub mod cache;
+pub mod commandline;
 pub mod component;
 pub mod distribution;
 pub mod elf;

@@ -50,7 +50,7 @@ pub struct ImageFacts {
     pub stamps: Vec<ToolStamp>,
     /// The toolkit release stated by a cubin's header or a PTX text's signature.
     pub stated_toolkit: Option<Version>,
-    /// Whether every fatbin entry is compressed, none is, or they differ; `None` where there are no fatbins.
+    /// The ways in which fatbin entries are stored, each once; `None` where there are no fatbins.
     pub compression: Option<Vec<Compression>>,
     /// Whether something could not be read to its end.
     pub truncated: bool,
@@ -107,35 +107,6 @@ impl ImageFacts {
             (None, None) => Fit::Nothing,
         }
     }
-
-    /// The toolkit that made it, as closely as it can be told, and how: by a tool's stamp, by a stated release,
-    /// or by the oldest toolkit that writes its PTX ISA.
-    #[must_use]
-    pub fn made_by(&self) -> Option<(Version, MadeBy)> {
-        let stamp = self.stamps.iter().filter_map(|stamp| stamp.version).max();
-        let ptx = || {
-            self.ptx
-                .iter()
-                .map(|ptx| ptx.isa)
-                .max()
-                .and_then(toolkit::first_toolkit_for_ptx)
-        };
-        (stamp.map(|version| (version, MadeBy::ToolStamp)))
-            .or_else(|| self.stated_toolkit.map(|version| (version, MadeBy::Stated)))
-            .or_else(|| ptx().map(|version| (version, MadeBy::PtxIsa)))
-    }
-}
-
-/// How the maker of an image is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum MadeBy {
-    /// `.note.nv.tkinfo` of a cubin.
-    ToolStamp,
-    /// A cubin's header or a PTX text's signature.
-    Stated,
-    /// The PTX ISA: this release, or a later one asked to write older PTX.
-    PtxIsa,
 }
 
 /// Reads a file that may hold CUDA images: a host ELF file, a fatbin, a cubin or PTX text.
