@@ -43,7 +43,7 @@ fn archs_and_ptx_of_every_form() {
             "k_130.fatbin",
             Container::Fatbin,
             "sm_120f",
-            "compute_120f:9.0",
+            "compute_120:9.0 compute_120f:9.0",
         ),
         (
             "k_130_multi.fatbin",
@@ -57,12 +57,17 @@ fn archs_and_ptx_of_every_form() {
             "sm_90a",
             "compute_90a:9.0",
         ),
-        ("k_c.o", Container::HostObject, "sm_90a", "compute_90a:9.0"),
+        (
+            "k_c.o",
+            Container::HostObject,
+            "sm_90a",
+            "compute_90:9.0 compute_90a:9.0",
+        ),
         (
             "k_rdc.o",
             Container::HostObject,
             "sm_90a",
-            "compute_90a:9.0",
+            "compute_90:9.0 compute_90a:9.0",
         ),
         ("k_130_120f.ptx", Container::Ptx, "", "compute_120f:9.0"),
         ("triton_sm120a.ptx", Container::Ptx, "", "compute_120a:8.8"),
