@@ -17,8 +17,15 @@ fn main() -> std::io::Result<()> {
     let mut count = 0;
     for (line, watched) in WATCHED.iter().enumerate() {
         for version in watched.linked {
-            let _ = writeln!(assembly, "jittrace_linked {}, {version}, {count}", watched.name);
-            let _ = writeln!(table, "    Linked {{ watched: {line}, version: b\"{version}\" }},");
+            let _ = writeln!(
+                assembly,
+                "jittrace_linked {}, {version}, {count}",
+                watched.name
+            );
+            let _ = writeln!(
+                table,
+                "    Linked {{ watched: {line}, version: b\"{version}\" }},"
+            );
             nodes.entry(version).or_default().push(watched.name);
             count += 1;
         }
@@ -31,7 +38,10 @@ fn main() -> std::io::Result<()> {
     std::fs::write(out.join("linked.rs"), format!("[\n{table}]\n"))?;
     let map = out.join("versions.map");
     std::fs::write(&map, script)?;
-    println!("cargo::rustc-cdylib-link-arg=-Wl,--version-script={}", map.display());
+    println!(
+        "cargo::rustc-cdylib-link-arg=-Wl,--version-script={}",
+        map.display()
+    );
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libjittrace_preload.so");
     Ok(())
 }

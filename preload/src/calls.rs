@@ -6,7 +6,10 @@ use crate::text::{Short, c_bytes};
 use crate::thread::Quiet;
 use crate::{dl, image, python, real, session};
 use core::ffi::{c_char, c_int};
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{
+    AtomicU32, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+};
 use jittrace_wire::functions::{Capture, LIBCUDA, WATCHED, Watched, family_of};
 use jittrace_wire::record::{Call, Count, SymbolLookup, Writer};
 
@@ -17,14 +20,19 @@ pub(crate) struct Linked {
 }
 
 /// In the order of the definitions in the assembly.
-pub(crate) static LINKED: &[Linked] = &include!(concat!(env!("OUT_DIR"), "/linked.rs"));
+pub(crate) const LINKED: &[Linked] = &include!(concat!(env!("OUT_DIR"), "/linked.rs"));
 
 struct Thunk {
     address: AtomicUsize,
     watched: AtomicU32,
 }
 
-static TABLE: [Thunk; THUNKS] = [const { Thunk { address: AtomicUsize::new(0), watched: AtomicU32::new(0) } }; THUNKS];
+static TABLE: [Thunk; THUNKS] = [const {
+    Thunk {
+        address: AtomicUsize::new(0),
+        watched: AtomicU32::new(0),
+    }
+}; THUNKS];
 
 /// How many events of one kind a process logs before it only counts them.
 const RATE: u32 = 1000;
@@ -38,7 +46,11 @@ pub(crate) struct Guard {
 
 impl Guard {
     const fn new(name: &'static str, limit: u32) -> Self {
-        Guard { name, count: AtomicU32::new(0), limit }
+        Guard {
+            name,
+            count: AtomicU32::new(0),
+            limit,
+        }
     }
 }
 
@@ -60,7 +72,15 @@ pub(crate) fn within_rate(guard: &Guard) -> bool {
 
 /// Says at the end what was counted but not logged.
 pub(crate) fn report_counts() {
-    for guard in [&FORKS, &LOOKUPS, &ERRORS, &FILES, &MESSAGES, &THUNKS_MISSING, &UNWATCHED] {
+    for guard in [
+        &FORKS,
+        &LOOKUPS,
+        &ERRORS,
+        &FILES,
+        &MESSAGES,
+        &THUNKS_MISSING,
+        &UNWATCHED,
+    ] {
         report_count(guard.name, guard.count.load(Relaxed), guard.limit);
     }
     for (watched, count) in WATCHED.iter().zip(&CALLS) {
@@ -74,7 +94,9 @@ fn report_count(what: &str, total: u32, limit: u32) {
     }
     let mut buffer = [0; 256];
     let mut writer = Writer::new(&mut buffer, Count::KIND);
-    writer.text(Count::what, what.as_bytes()).number(Count::total, total.into());
+    writer
+        .text(Count::what, what.as_bytes())
+        .number(Count::total, total.into());
     writer.number(Count::not_logged, (total - limit).into());
     session::append(writer);
 }
@@ -91,7 +113,11 @@ pub(crate) fn thunk_for(watched: usize, name: &[u8], address: usize) -> Option<u
         match thunk.address.load(Relaxed) {
             known if known == address => return Some(number),
             0 => {
-                if thunk.address.compare_exchange(0, address, Relaxed, Relaxed).is_ok() {
+                if thunk
+                    .address
+                    .compare_exchange(0, address, Relaxed, Relaxed)
+                    .is_ok()
+                {
                     thunk.watched.store(watched as u32, Relaxed);
                     return Some(number);
                 }
@@ -109,27 +135,83 @@ pub(crate) fn thunk_for(watched: usize, name: &[u8], address: usize) -> Option<u
 /// The function that a thunk or a definition with a hidden version stands for.
 pub(crate) fn real_behind(number: usize) -> Option<usize> {
     match number.checked_sub(FIRST_LINKED) {
-        Some(linked) => linked_target(LINKED.get(linked)?, 0),
-        None => TABLE.get(number).map(|thunk| thunk.address.load(Relaxed)).filter(|address| *address != 0),
+        Some(linked) => linked_target(linked),
+        None => TABLE
+            .get(number)
+            .map(|thunk| thunk.address.load(Relaxed))
+            .filter(|address| *address != 0),
     }
 }
 
+/// Load addresses of CUDA libraries in the global scope: those of the start and those opened with `RTLD_GLOBAL`.
+static GLOBAL: [AtomicUsize; 64] = [const { AtomicUsize::new(0) }; 64];
+
+/// Remembers that an object is in the global scope, if it is one whose functions are defined here.
+pub(crate) fn is_in_global_scope(object: &elf::Object) {
+    if family_of(object.soname()).is_none_or(|family| family.versions.is_empty()) {
+        return;
+    }
+    for place in &GLOBAL {
+        if place.load(Relaxed) == object.base
+            || place
+                .compare_exchange(0, object.base, Relaxed, Relaxed)
+                .is_ok()
+        {
+            return;
+        }
+    }
+}
+
+/// What a hidden version stood for when the loader's counters were these.
+struct Known {
+    address: AtomicUsize,
+    counters: AtomicUsize,
+}
+
+static TARGETS: [Known; LINKED.len()] = [const {
+    Known {
+        address: AtomicUsize::new(0),
+        counters: AtomicUsize::new(0),
+    }
+}; LINKED.len()];
+
 /// The definition that a reference with this version would have been bound to without the shim.
 ///
-/// The loader looks first through the objects of the start and those opened with `RTLD_GLOBAL`, then through the
+/// The loader looks first through the global scope, in the order in which objects came into it, then through the
 /// caller's own dependencies; among several files of one SONAME a dependency gets the one that was loaded first.
-fn linked_target(linked: &Linked, _caller: usize) -> Option<usize> {
+fn linked_target(number: usize) -> Option<usize> {
+    let (linked, known) = (LINKED.get(number)?, TARGETS.get(number)?);
+    let (adds, subs) = elf::find_object(|object| Some(object.counters))?;
+    let counters = (adds << 32 | subs & 0xffff_ffff) as usize;
+    if known.counters.load(Acquire) == counters {
+        return Some(known.address.load(Relaxed)).filter(|address| *address != 0);
+    }
     let name = WATCHED.get(linked.watched)?.name.as_bytes();
-    let own = linked_target as fn(&Linked, usize) -> Option<usize> as usize;
-    elf::find_object(|object| {
-        if object.contains(own) {
+    let defined_by = |object: &elf::Object| {
+        if object.contains(own_address()) {
             return None;
         }
         object.symbols()?.find(name, Version::Named(linked.version))
-    })
+    };
+    let globals = GLOBAL
+        .iter()
+        .map(|place| place.load(Relaxed))
+        .take_while(|base| *base != 0);
+    let global = globals.into_iter().find_map(|base| {
+        elf::find_object(|object| (object.base == base).then(|| defined_by(object)).flatten())
+    });
+    let address = global.or_else(|| elf::find_object(defined_by))?;
+    known.address.store(address, Relaxed);
+    known.counters.store(counters, Release);
+    Some(address)
 }
 
-type AnyFunction = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize, usize, usize) -> usize;
+fn own_address() -> usize {
+    own_address as fn() -> usize as usize
+}
+
+type AnyFunction =
+    unsafe extern "C" fn(usize, usize, usize, usize, usize, usize, usize, usize) -> usize;
 
 /// Every thunk ends up here: calls the real function and writes down what it did.
 ///
@@ -140,14 +222,18 @@ pub(crate) unsafe extern "C" fn watched_function_called(
     stack: *const usize,
 ) -> usize {
     // SAFETY: laid out by the assembly; two words above the return address always are stack.
-    let ([a, b, c, d, e, f], caller, g, h) = unsafe { (*arguments, *stack, *stack.add(1), *stack.add(2)) };
+    let ([a, b, c, d, e, f], caller, g, h) =
+        unsafe { (*arguments, *stack, *stack.add(1), *stack.add(2)) };
     let (watched, address) = match number.checked_sub(FIRST_LINKED) {
-        Some(linked) => match LINKED.get(linked) {
-            Some(linked) => (linked.watched, linked_target(linked, caller)),
-            None => (0, None),
-        },
+        Some(linked) => (
+            LINKED.get(linked).map_or(0, |line| line.watched),
+            linked_target(linked),
+        ),
         None => match TABLE.get(number) {
-            Some(thunk) => (thunk.watched.load(Relaxed) as usize, Some(thunk.address.load(Relaxed))),
+            Some(thunk) => (
+                thunk.watched.load(Relaxed) as usize,
+                Some(thunk.address.load(Relaxed)),
+            ),
             None => (0, None),
         },
     };
@@ -156,20 +242,28 @@ pub(crate) unsafe extern "C" fn watched_function_called(
         // "unknown error" in every CUDA library.
         return 999;
     };
+    dl::another_call(stack);
     // SAFETY: the function behind the thunk; it reads as many arguments as it has.
     let real = unsafe { core::mem::transmute::<usize, AnyFunction>(address) };
     let begun = session::now();
     // SAFETY: as above.
     let result = unsafe { real(a, b, c, d, e, f, g, h) };
     let duration = session::now().saturating_sub(begun);
-    if let (Some(watched_line), Some(count)) = (WATCHED.get(watched), CALLS.get(watched)) {
-        if count.fetch_add(1, Relaxed) < RATE {
-            if let Some(_quiet) = Quiet::begin() {
-                let call = Returned { watched: watched_line, arguments: [a, b, c, d, e, f, g, h], result, duration, number, address, caller };
-                // SAFETY: after the function returned, what it was given and gave can be looked at.
-                unsafe { call.record() };
-            }
-        }
+    if let (Some(watched_line), Some(count)) = (WATCHED.get(watched), CALLS.get(watched))
+        && count.fetch_add(1, Relaxed) < RATE
+        && let Some(_quiet) = Quiet::begin()
+    {
+        let call = Returned {
+            watched: watched_line,
+            arguments: [a, b, c, d, e, f, g, h],
+            result,
+            duration,
+            number,
+            address,
+            caller,
+        };
+        // SAFETY: after the function returned, what it was given and gave can be looked at.
+        unsafe { call.record() };
     }
     result
 }
@@ -196,11 +290,22 @@ impl Returned {
             }
             let mut buffer = [0; 7168];
             let mut writer = Writer::new(&mut buffer, Call::KIND);
-            writer.text(Call::function, self.name()).number(Call::result, i64::from(result) as u64);
+            writer
+                .text(Call::function, self.name())
+                .number(Call::result, i64::from(result) as u64);
             writer.number(Call::duration, self.duration);
-            writer.number(Call::thunk, if self.number < FIRST_LINKED { self.number as u64 + 1 } else { 0 });
+            writer.number(
+                Call::thunk,
+                if self.number < FIRST_LINKED {
+                    self.number as u64 + 1
+                } else {
+                    0
+                },
+            );
             if let Some(object) = elf::object_at(self.address) {
-                writer.text(Call::object, object.path()).number(Call::base, object.base as u64);
+                writer
+                    .text(Call::object, object.path())
+                    .number(Call::base, object.base as u64);
             }
             dl::write_caller(&mut writer, (Call::caller, Call::offset), self.caller);
             self.write_captured(&mut writer, result);
@@ -210,7 +315,10 @@ impl Returned {
     }
 
     fn argument(&self, number: u8) -> usize {
-        self.arguments.get(usize::from(number)).copied().unwrap_or(0)
+        self.arguments
+            .get(usize::from(number))
+            .copied()
+            .unwrap_or(0)
     }
 
     fn name(&self) -> &'static [u8] {
@@ -229,26 +337,46 @@ impl Returned {
                     }
                 }
                 Capture::Release(major, minor) => {
-                    let numbers = (read_int(self.argument(major)), read_int(self.argument(minor)));
+                    let numbers = (
+                        read_int(self.argument(major)),
+                        read_int(self.argument(minor)),
+                    );
                     if let (true, (Some(major), Some(minor))) = (ok, numbers) {
-                        writer.number(Call::value, (i64::from(major) * 1000 + i64::from(minor) * 10) as u64);
+                        writer.number(
+                            Call::value,
+                            (i64::from(major) * 1000 + i64::from(minor) * 10) as u64,
+                        );
                     }
                 }
                 Capture::CapabilityAttribute => {
                     if let (true, Some(value)) = (ok, read_int(self.argument(0))) {
                         writer.number(Call::value, i64::from(value) as u64);
                     }
-                    let part: &[u8] = if self.argument(1) == 75 { b"compute-capability-major" } else { b"compute-capability-minor" };
+                    let part: &[u8] = if self.argument(1) == 75 {
+                        b"compute-capability-major"
+                    } else {
+                        b"compute-capability-minor"
+                    };
                     let mut detail = Short::<64>::new();
-                    detail.push(part).push(b" device=").push_number(self.argument(2) as u64);
+                    detail
+                        .push(part)
+                        .push(b" device=")
+                        .push_number(self.argument(2) as u64);
                     writer.text(Call::detail, detail.as_bytes());
                 }
                 Capture::DeviceProperties => self.write_device_properties(writer, ok),
-                Capture::Image(at) => image::write_facts(writer, Call::image, self.argument(at), None),
+                Capture::Image(at) => {
+                    image::write_facts(writer, Call::image, self.argument(at), None)
+                }
                 Capture::FileName(at) => {
                     writer.text(Call::detail, c_bytes(self.argument(at) as *const c_char));
                 }
-                Capture::LinkInput => image::write_facts(writer, Call::image, self.argument(2), Some(self.argument(3))),
+                Capture::LinkInput => image::write_facts(
+                    writer,
+                    Call::image,
+                    self.argument(2),
+                    Some(self.argument(3)),
+                ),
                 Capture::LinkFile => {
                     writer.text(Call::detail, c_bytes(self.argument(2) as *const c_char));
                 }
@@ -258,7 +386,12 @@ impl Returned {
                     let mut highest = None;
                     for at in 0..64 {
                         match read_int(self.argument(0) + 4 * at) {
-                            Some(arch) if (20..10_000).contains(&arch) && highest.is_none_or(|known| arch > known) => highest = Some(arch),
+                            Some(arch)
+                                if (20..10_000).contains(&arch)
+                                    && highest.is_none_or(|known| arch > known) =>
+                            {
+                                highest = Some(arch)
+                            }
                             _ => break,
                         }
                     }
@@ -271,7 +404,10 @@ impl Returned {
                         let mut text = [0; 96];
                         let length = real::read_memory(self.argument(at), &mut text);
                         let read = text.get(..length).unwrap_or_default();
-                        writer.text(Call::detail, read.split(|byte| *byte == 0).next().unwrap_or_default());
+                        writer.text(
+                            Call::detail,
+                            read.split(|byte| *byte == 0).next().unwrap_or_default(),
+                        );
                     }
                 }
             }
@@ -285,18 +421,30 @@ impl Returned {
         if !ok {
             return;
         }
-        let (major, minor) = (read_int(self.argument(0) + MAJOR), read_int(self.argument(0) + MAJOR + 4));
+        let (major, minor) = (
+            read_int(self.argument(0) + MAJOR),
+            read_int(self.argument(0) + MAJOR + 4),
+        );
         if let (Some(major @ 1..=99), Some(minor @ 0..=99)) = (major, minor) {
-            writer.number(Call::value, (i64::from(major) * 10 + i64::from(minor)) as u64);
+            writer.number(
+                Call::value,
+                (i64::from(major) * 10 + i64::from(minor)) as u64,
+            );
         }
         let mut name = [0; 64];
         let length = real::read_memory(self.argument(0), &mut name);
         let read = name.get(..length).unwrap_or_default();
-        writer.text(Call::detail, read.split(|byte| *byte == 0).next().unwrap_or_default());
+        writer.text(
+            Call::detail,
+            read.split(|byte| *byte == 0).next().unwrap_or_default(),
+        );
     }
 
     unsafe fn write_options(&self, writer: &mut Writer<'_>) {
-        let (count, options) = (self.argument(1).min(64), self.argument(2) as *const *const c_char);
+        let (count, options) = (
+            self.argument(1).min(64),
+            self.argument(2) as *const *const c_char,
+        );
         let mut detail = Short::<1024>::new();
         if !options.is_null() {
             for at in 0..count {
@@ -319,13 +467,23 @@ impl Returned {
             if ok {
                 return;
             }
-            let Some(symbols) = elf::object_at(self.address).and_then(|object| object.symbols()) else { return };
+            let Some(symbols) = elf::object_at(self.address).and_then(|object| object.symbols())
+            else {
+                return;
+            };
             let size_of = symbols.find(b"nvrtcGetProgramLogSize", Version::Default);
             let log_of = symbols.find(b"nvrtcGetProgramLog", Version::Default);
-            let (Some(size_of), Some(log_of)) = (size_of, log_of) else { return };
+            let (Some(size_of), Some(log_of)) = (size_of, log_of) else {
+                return;
+            };
             let mut size = 0_usize;
-            let size_of = core::mem::transmute::<usize, unsafe extern "C" fn(usize, *mut usize) -> c_int>(size_of);
-            let log_of = core::mem::transmute::<usize, unsafe extern "C" fn(usize, *mut u8) -> c_int>(log_of);
+            let size_of = core::mem::transmute::<
+                usize,
+                unsafe extern "C" fn(usize, *mut usize) -> c_int,
+            >(size_of);
+            let log_of = core::mem::transmute::<usize, unsafe extern "C" fn(usize, *mut u8) -> c_int>(
+                log_of,
+            );
             if size_of(self.argument(0), &raw mut size) != 0 || size == 0 || size > 64 * 1024 {
                 return;
             }
@@ -340,13 +498,21 @@ impl Returned {
                 unsafe {
                     let log = &*log.cast::<Log>();
                     if (log.log_of)(log.program, memory) == 0 {
-                        let text = core::slice::from_raw_parts(memory, log.size.saturating_sub(1).min(2048));
+                        let text = core::slice::from_raw_parts(
+                            memory,
+                            log.size.saturating_sub(1).min(2048),
+                        );
                         (*log.writer.cast::<Writer<'_>>()).text(Call::detail, text);
                     }
                 }
                 0
             }
-            let mut log = Log { log_of, program: self.argument(0), size, writer: (writer as *mut Writer<'_>).cast() };
+            let mut log = Log {
+                log_of,
+                program: self.argument(0),
+                size,
+                writer: (writer as *mut Writer<'_>).cast(),
+            };
             crate::arch::with_stack(size, read, (&raw mut log).cast());
         }
     }
@@ -377,14 +543,23 @@ impl Returned {
             }
             let mut buffer = [0; 6144];
             let mut writer = Writer::new(&mut buffer, SymbolLookup::KIND);
-            writer.text(SymbolLookup::call, self.name()).text(SymbolLookup::name, name);
-            writer.number(SymbolLookup::thunk, thunk.map_or(0, |number| number as u64 + 1));
+            writer
+                .text(SymbolLookup::call, self.name())
+                .text(SymbolLookup::name, name);
+            writer.number(
+                SymbolLookup::thunk,
+                thunk.map_or(0, |number| number as u64 + 1),
+            );
             writer.number(SymbolLookup::version, self.argument(2) as c_int as u64);
             writer.number(SymbolLookup::result, i64::from(self.result as c_int) as u64);
             if let Some(object) = elf::object_at(defined_by) {
                 writer.text(SymbolLookup::object, object.path());
             }
-            dl::write_caller(&mut writer, (SymbolLookup::caller, SymbolLookup::offset), self.caller);
+            dl::write_caller(
+                &mut writer,
+                (SymbolLookup::caller, SymbolLookup::offset),
+                self.caller,
+            );
             python::write_frames(&mut writer, SymbolLookup::python);
             session::append(writer);
         }
@@ -395,11 +570,13 @@ impl Returned {
 fn find_driver_function(name: &[u8]) -> Option<usize> {
     WATCHED.iter().position(|watched| {
         watched.family == LIBCUDA
-            && (watched.name.as_bytes() == name || watched.name.strip_suffix("_v2").map(str::as_bytes) == Some(name))
+            && (watched.name.as_bytes() == name
+                || watched.name.strip_suffix("_v2").map(str::as_bytes) == Some(name))
     })
 }
 
 fn read_int(address: usize) -> Option<c_int> {
     let mut bytes = [0; 4];
-    (address != 0 && real::read_memory(address, &mut bytes) == 4).then(|| c_int::from_ne_bytes(bytes))
+    (address != 0 && real::read_memory(address, &mut bytes) == 4)
+        .then(|| c_int::from_ne_bytes(bytes))
 }

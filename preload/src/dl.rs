@@ -13,7 +13,11 @@ use jittrace_wire::functions;
 use jittrace_wire::record::{DlClose, DlError, DlRequest, DlSettled, SymbolLookup, Writer};
 
 /// Appends the object that contains the return address, and the offset in it.
-pub(crate) fn write_caller(writer: &mut Writer<'_>, (object_tag, offset_tag): (u8, u8), address: usize) {
+pub(crate) fn write_caller(
+    writer: &mut Writer<'_>,
+    (object_tag, offset_tag): (u8, u8),
+    address: usize,
+) {
     let found = elf::find_object(|object| {
         object.contains(address).then(|| {
             writer.text(object_tag, object.path());
@@ -21,7 +25,9 @@ pub(crate) fn write_caller(writer: &mut Writer<'_>, (object_tag, offset_tag): (u
         })
     });
     if found.is_none() {
-        writer.unreadable(object_tag).number(offset_tag, address as u64);
+        writer
+            .unreadable(object_tag)
+            .number(offset_tag, address as u64);
     }
 }
 
@@ -29,15 +35,20 @@ pub(crate) fn write_caller(writer: &mut Writer<'_>, (object_tag, offset_tag): (u
 pub(crate) fn open_request() -> u32 {
     let thread = thread::this();
     let last = (thread.open as usize).checked_sub(1);
-    last.and_then(|last| thread.requests.get(last)).map_or(0, |request| request.sequence)
+    last.and_then(|last| thread.requests.get(last))
+        .map_or(0, |request| request.sequence)
 }
 
 /// Closes the requests that have returned: the stack is above them, or their return address is not there any more.
 fn settle(stack: usize, handle: Option<usize>) {
     loop {
         let thread = thread::this();
-        let Some(last) = (thread.open as usize).checked_sub(1) else { return };
-        let Some(request) = thread.requests.get(last).copied() else { return };
+        let Some(last) = (thread.open as usize).checked_sub(1) else {
+            return;
+        };
+        let Some(request) = thread.requests.get(last).copied() else {
+            return;
+        };
         if stack < request.stack {
             let mut kept = [0; size_of::<usize>()];
             let whole = real::read_memory(request.stack, &mut kept) == kept.len();
@@ -52,12 +63,38 @@ fn settle(stack: usize, handle: Option<usize>) {
         // SAFETY: a handle is looked at with care.
         match handle.and_then(|handle| unsafe { elf::behind_handle(handle) }) {
             Some((path, base)) => {
-                writer.text(DlSettled::by, b"handle").text(DlSettled::path, path).number(DlSettled::base, base as u64)
+                if request.flags & libc::RTLD_GLOBAL as u32 != 0 {
+                    elf::find_object(|object| {
+                        (object.base == base).then(|| calls::is_in_global_scope(object))
+                    });
+                }
+                writer
+                    .text(DlSettled::by, b"handle")
+                    .text(DlSettled::path, path)
+                    .number(DlSettled::base, base as u64)
             }
             None => writer.text(DlSettled::by, b"next"),
         };
         session::append(writer);
     }
+}
+
+/// A hook that is not about libraries: what the thread asked for before is over.
+pub(crate) fn another_call(stack: *const usize) {
+    if !session::is_on() || thread::this().open == 0 {
+        return;
+    }
+    if let Some(_quiet) = Quiet::begin() {
+        settle(stack as usize, None);
+    }
+}
+
+/// Whether what this thread is just loading goes into the global scope.
+pub(crate) fn is_loading_globally() -> bool {
+    let thread = thread::this();
+    let last = (thread.open as usize).checked_sub(1);
+    let request = last.and_then(|last| thread.requests.get(last));
+    request.is_some_and(|request| request.flags & libc::RTLD_GLOBAL as u32 != 0)
 }
 
 fn push_request(request: Request) {
@@ -69,7 +106,13 @@ fn push_request(request: Request) {
     }
 }
 
-unsafe fn record_request(call: &str, name: *const c_char, flags: c_int, namespace: Option<i64>, stack: *const usize) {
+unsafe fn record_request(
+    call: &str,
+    name: *const c_char,
+    flags: c_int,
+    namespace: Option<i64>,
+    stack: *const usize,
+) {
     let Some(_quiet) = Quiet::begin() else { return };
     settle(stack as usize, None);
     objects::compare(open_request());
@@ -89,22 +132,56 @@ unsafe fn record_request(call: &str, name: *const c_char, flags: c_int, namespac
     write_caller(&mut writer, (DlRequest::caller, DlRequest::offset), caller);
     python::write_frames(&mut writer, DlRequest::python);
     let sequence = session::append(writer);
-    push_request(Request { sequence, flags: flags as u32, stack: stack as usize, caller });
+    push_request(Request {
+        sequence,
+        flags: flags as u32,
+        stack: stack as usize,
+        caller,
+    });
 }
 
-pub(crate) unsafe extern "C" fn before_dlopen(name: usize, flags: usize, _: usize, stack: *const usize) -> Next {
+pub(crate) unsafe extern "C" fn before_dlopen(
+    name: usize,
+    flags: usize,
+    _: usize,
+    stack: *const usize,
+) -> Next {
     // SAFETY: dlopen's arguments.
     unsafe { record_request("dlopen", name as *const c_char, flags as c_int, None, stack) };
-    Next { target: real_address!(dlopen), value: 0 }
+    Next {
+        target: real_address!(dlopen),
+        value: 0,
+    }
 }
 
-pub(crate) unsafe extern "C" fn before_dlmopen(space: usize, name: usize, flags: usize, stack: *const usize) -> Next {
+pub(crate) unsafe extern "C" fn before_dlmopen(
+    space: usize,
+    name: usize,
+    flags: usize,
+    stack: *const usize,
+) -> Next {
     // SAFETY: dlmopen's arguments.
-    unsafe { record_request("dlmopen", name as *const c_char, flags as c_int, Some(space as i64), stack) };
-    Next { target: real_address!(dlmopen), value: 0 }
+    unsafe {
+        record_request(
+            "dlmopen",
+            name as *const c_char,
+            flags as c_int,
+            Some(space as i64),
+            stack,
+        )
+    };
+    Next {
+        target: real_address!(dlmopen),
+        value: 0,
+    }
 }
 
-pub(crate) unsafe extern "C" fn before_dlclose(handle: usize, _: usize, _: usize, stack: *const usize) -> Next {
+pub(crate) unsafe extern "C" fn before_dlclose(
+    handle: usize,
+    _: usize,
+    _: usize,
+    stack: *const usize,
+) -> Next {
     if let Some(_quiet) = Quiet::begin() {
         settle(stack as usize, Some(handle));
         objects::compare(open_request());
@@ -112,44 +189,85 @@ pub(crate) unsafe extern "C" fn before_dlclose(handle: usize, _: usize, _: usize
         if let Some((path, base)) = unsafe { elf::behind_handle(handle) } {
             let mut buffer = [0; 3072];
             let mut writer = Writer::new(&mut buffer, DlClose::KIND);
-            writer.text(DlClose::path, path).number(DlClose::base, base as u64);
-            write_caller(&mut writer, (DlClose::caller, DlClose::offset), unsafe { *stack });
+            writer
+                .text(DlClose::path, path)
+                .number(DlClose::base, base as u64);
+            write_caller(&mut writer, (DlClose::caller, DlClose::offset), unsafe {
+                *stack
+            });
             session::append(writer);
         }
     }
-    Next { target: real_address!(dlclose), value: 0 }
+    Next {
+        target: real_address!(dlclose),
+        value: 0,
+    }
 }
 
 /// An object's `_init` calls `__gmon_start__` when somebody defines it: that is how objects announce themselves.
-pub(crate) unsafe extern "C" fn on_announcement(_: usize, _: usize, _: usize, stack: *const usize) -> Next {
+pub(crate) unsafe extern "C" fn on_announcement(
+    _: usize,
+    _: usize,
+    _: usize,
+    stack: *const usize,
+) -> Next {
     if let Some(_quiet) = Quiet::begin() {
         settle(stack as usize, None);
         // SAFETY: the return address.
         objects::announce(unsafe { *stack }, open_request());
     }
     // A program built with -pg has the real one.
-    Next { target: real_address!(__gmon_start__), value: 0 }
-}
-
-pub(crate) unsafe extern "C" fn before_dlsym(handle: usize, name: usize, _: usize, stack: *const usize) -> Next {
-    let target = real_address!(dlsym);
-    // SAFETY: dlsym's arguments.
-    unsafe {
-        look_up("dlsym", handle, name as *const c_char, stack, target, || {
-            core::mem::transmute::<usize, unsafe extern "C" fn(usize, usize) -> usize>(target)(handle, name)
-        })
+    Next {
+        target: real_address!(__gmon_start__),
+        value: 0,
     }
 }
 
-pub(crate) unsafe extern "C" fn before_dlvsym(handle: usize, name: usize, version: usize, stack: *const usize) -> Next {
+pub(crate) unsafe extern "C" fn before_dlsym(
+    handle: usize,
+    name: usize,
+    _: usize,
+    stack: *const usize,
+) -> Next {
+    let target = real_address!(dlsym);
+    // SAFETY: dlsym's arguments.
+    unsafe {
+        look_up(
+            "dlsym",
+            handle,
+            name as *const c_char,
+            stack,
+            target,
+            || {
+                core::mem::transmute::<usize, unsafe extern "C" fn(usize, usize) -> usize>(target)(
+                    handle, name,
+                )
+            },
+        )
+    }
+}
+
+pub(crate) unsafe extern "C" fn before_dlvsym(
+    handle: usize,
+    name: usize,
+    version: usize,
+    stack: *const usize,
+) -> Next {
     let target = real_address!(dlvsym);
     // SAFETY: dlvsym's arguments.
     unsafe {
-        look_up("dlvsym", handle, name as *const c_char, stack, target, || {
-            core::mem::transmute::<usize, unsafe extern "C" fn(usize, usize, usize) -> usize>(target)(
-                handle, name, version,
-            )
-        })
+        look_up(
+            "dlvsym",
+            handle,
+            name as *const c_char,
+            stack,
+            target,
+            || {
+                core::mem::transmute::<usize, unsafe extern "C" fn(usize, usize, usize) -> usize>(
+                    target,
+                )(handle, name, version)
+            },
+        )
     }
 }
 
@@ -165,41 +283,70 @@ unsafe fn look_up(
 ) -> Next {
     let on = Next { target, value: 0 };
     let pseudo = handle == libc::RTLD_DEFAULT as usize || handle == libc::RTLD_NEXT as usize;
-    let Some(quiet) = Quiet::begin() else { return on };
+    let Some(quiet) = Quiet::begin() else {
+        return on;
+    };
     settle(stack as usize, if pseudo { None } else { Some(handle) });
     objects::compare(open_request());
     // SAFETY: the program's string.
     let name = unsafe { c_bytes(name) };
-    let Some(watched) = functions::find(name) else { return on };
+    let Some(watched) = functions::find(name) else {
+        return on;
+    };
     if pseudo || target == 0 {
         return on;
     }
     // The program's errno is what the real function makes of it.
     drop(quiet);
     let address = real();
-    let Some(_quiet) = Quiet::begin() else { return Next { target: 0, value: address } };
+    let Some(_quiet) = Quiet::begin() else {
+        return Next {
+            target: 0,
+            value: address,
+        };
+    };
     // SAFETY: the return address.
     let caller = unsafe { *stack };
-    let thunk = if address == 0 { None } else { calls::thunk_for(watched, name, address) };
+    let thunk = if address == 0 {
+        None
+    } else {
+        calls::thunk_for(watched, name, address)
+    };
     let mut buffer = [0; 6144];
     let mut writer = Writer::new(&mut buffer, SymbolLookup::KIND);
-    writer.text(SymbolLookup::call, call.as_bytes()).text(SymbolLookup::name, name);
-    writer.number(SymbolLookup::thunk, thunk.map_or(0, |number| number as u64 + 1)).number(SymbolLookup::result, 0);
+    writer
+        .text(SymbolLookup::call, call.as_bytes())
+        .text(SymbolLookup::name, name);
+    writer
+        .number(
+            SymbolLookup::thunk,
+            thunk.map_or(0, |number| number as u64 + 1),
+        )
+        .number(SymbolLookup::result, 0);
     if address != 0 {
         write_caller(&mut writer, (SymbolLookup::object, 0), address);
     }
-    write_caller(&mut writer, (SymbolLookup::caller, SymbolLookup::offset), caller);
+    write_caller(
+        &mut writer,
+        (SymbolLookup::caller, SymbolLookup::offset),
+        caller,
+    );
     python::write_frames(&mut writer, SymbolLookup::python);
     if calls::within_rate(&calls::LOOKUPS) {
         session::append(writer);
     }
-    Next { target: 0, value: thunk.map_or(address, thunk_address) }
+    Next {
+        target: 0,
+        value: thunk.map_or(address, thunk_address),
+    }
 }
 
 /// Interposed `dlerror`: the only place where the loader says why a request failed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlerror() -> *mut c_char {
-    let Some(real) = real!(dlerror: unsafe extern "C" fn() -> *mut c_char) else { return core::ptr::null_mut() };
+    let Some(real) = real!(dlerror: unsafe extern "C" fn() -> *mut c_char) else {
+        return core::ptr::null_mut();
+    };
     // SAFETY: the function it is.
     let text = unsafe { real() };
     if text.is_null() {
@@ -211,7 +358,9 @@ pub unsafe extern "C" fn dlerror() -> *mut c_char {
             let mut buffer = [0; 2048];
             let mut writer = Writer::new(&mut buffer, DlError::KIND);
             // SAFETY: the loader's string.
-            writer.number(DlError::request, request.into()).text(DlError::text, unsafe { c_bytes(text) });
+            writer
+                .number(DlError::request, request.into())
+                .text(DlError::text, unsafe { c_bytes(text) });
             session::append(writer);
         }
         let thread = thread::this();
@@ -226,10 +375,13 @@ fn behind(address: usize) -> usize {
     if let Some(number) = thunk_at(address) {
         return calls::real_behind(number).unwrap_or(address);
     }
-    HOOKS.iter().find(|(hook, _)| hook() == address).map_or(address, |(_, real)| match real() {
-        0 => address,
-        real => real,
-    })
+    HOOKS
+        .iter()
+        .find(|(hook, _)| hook() == address)
+        .map_or(address, |(_, real)| match real() {
+            0 => address,
+            real => real,
+        })
 }
 
 type Address = fn() -> usize;
@@ -241,8 +393,18 @@ macro_rules! hooks {
 }
 
 /// Exported functions whose address programs hand to `dladdr` to find libc.
-static HOOKS: &[(Address, Address)] =
-    hooks![arch::dlopen, arch::dlsym, arch::dlclose, arch::dlvsym, arch::dlmopen, arch::fork, arch::vfork, dl::dlerror, dl::dladdr, dl::dladdr1];
+static HOOKS: &[(Address, Address)] = hooks![
+    arch::dlopen,
+    arch::dlsym,
+    arch::dlclose,
+    arch::dlvsym,
+    arch::dlmopen,
+    arch::fork,
+    arch::vfork,
+    dl::dlerror,
+    dl::dladdr,
+    dl::dladdr1
+];
 
 /// Interposed `dladdr`: a thunk answers as the function it stands for.
 #[unsafe(no_mangle)]
@@ -262,9 +424,17 @@ pub unsafe extern "C" fn dladdr1(
     extra: *mut *mut c_void,
     flags: c_int,
 ) -> c_int {
-    match real!(dladdr1: unsafe extern "C" fn(*const c_void, *mut libc::Dl_info, *mut *mut c_void, c_int) -> c_int) {
+    match real!(dladdr1: unsafe extern "C" fn(*const c_void, *mut libc::Dl_info, *mut *mut c_void, c_int) -> c_int)
+    {
         // SAFETY: the function it is.
-        Some(real) => unsafe { real(behind(address as usize) as *const c_void, information, extra, flags) },
+        Some(real) => unsafe {
+            real(
+                behind(address as usize) as *const c_void,
+                information,
+                extra,
+                flags,
+            )
+        },
         None => 0,
     }
 }

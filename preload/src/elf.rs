@@ -70,7 +70,10 @@ pub(crate) fn find_object<T, F: FnMut(&Object) -> Option<T>>(mut visit: F) -> Op
         search.found = (search.visit)(&object);
         c_int::from(search.found.is_some())
     }
-    let mut search = Search { visit: &mut visit, found: None };
+    let mut search = Search {
+        visit: &mut visit,
+        found: None,
+    };
     // SAFETY: the callback gets its own data back.
     unsafe { libc::dl_iterate_phdr(Some(step::<T, F>), (&raw mut search).cast()) };
     search.found
@@ -93,7 +96,8 @@ impl Object {
     pub(crate) fn contains(&self, address: usize) -> bool {
         self.segments().iter().any(|segment| {
             segment.p_type == libc::PT_LOAD
-                && address.wrapping_sub(self.base.wrapping_add(segment.p_vaddr as usize)) < segment.p_memsz as usize
+                && address.wrapping_sub(self.base.wrapping_add(segment.p_vaddr as usize))
+                    < segment.p_memsz as usize
         })
     }
 
@@ -105,7 +109,10 @@ impl Object {
 
     /// Its symbol tables; `None` for an object without a dynamic section.
     pub(crate) fn symbols(&self) -> Option<Symbols> {
-        let dynamic = self.segments().iter().find(|segment| segment.p_type == libc::PT_DYNAMIC)?;
+        let dynamic = self
+            .segments()
+            .iter()
+            .find(|segment| segment.p_type == libc::PT_DYNAMIC)?;
         let mut entry = (self.base + dynamic.p_vaddr as usize) as *const Dyn;
         let mut symbols = Symbols {
             base: self.base,
@@ -119,7 +126,13 @@ impl Object {
         };
         let mut soname = None;
         // glibc relocates these entries in place, except where the section is read-only (the vDSO).
-        let address = |value: usize| if value < self.base { self.base + value } else { value };
+        let address = |value: usize| {
+            if value < self.base {
+                self.base + value
+            } else {
+                value
+            }
+        };
         // SAFETY: the dynamic section ends with a null entry.
         unsafe {
             while (*entry).tag != 0 {
@@ -156,7 +169,10 @@ impl Object {
         if !soname.is_empty() {
             return soname;
         }
-        self.path().rsplit(|byte| *byte == b'/').next().unwrap_or_default()
+        self.path()
+            .rsplit(|byte| *byte == b'/')
+            .next()
+            .unwrap_or_default()
     }
 }
 
@@ -186,9 +202,15 @@ impl Symbols {
             }
             let address = self.base + symbol.st_value as usize;
             // SAFETY: there is a version for each symbol.
-            let index = if self.versions.is_null() { 1 } else { unsafe { *self.versions.add(index) } };
+            let index = if self.versions.is_null() {
+                1
+            } else {
+                unsafe { *self.versions.add(index) }
+            };
             match version {
-                Version::Named(wanted) => (self.version_name(index & 0x7fff) == Some(wanted)).then_some(address),
+                Version::Named(wanted) => {
+                    (self.version_name(index & 0x7fff) == Some(wanted)).then_some(address)
+                }
                 Version::Default if index & 0x8000 == 0 => Some(address),
                 Version::Default => {
                     hidden.get_or_insert(address);
@@ -204,8 +226,14 @@ impl Symbols {
         found.or(hidden)
     }
 
-    fn each_in_gnu_hash(&self, name: &[u8], consider: &mut dyn FnMut(usize) -> Option<usize>) -> Option<usize> {
-        let hash = name.iter().fold(5381_u32, |hash, byte| hash.wrapping_mul(33).wrapping_add(u32::from(*byte)));
+    fn each_in_gnu_hash(
+        &self,
+        name: &[u8],
+        consider: &mut dyn FnMut(usize) -> Option<usize>,
+    ) -> Option<usize> {
+        let hash = name.iter().fold(5381_u32, |hash, byte| {
+            hash.wrapping_mul(33).wrapping_add(u32::from(*byte))
+        });
         // SAFETY: the layout of DT_GNU_HASH: counts, a Bloom filter, buckets, chains.
         unsafe {
             let buckets = *self.gnu_hash;
@@ -229,10 +257,10 @@ impl Symbols {
             }
             loop {
                 let link = *chain.add((index - first) as usize);
-                if link | 1 == hash | 1 {
-                    if let Some(found) = consider(index as usize) {
-                        return Some(found);
-                    }
+                if link | 1 == hash | 1
+                    && let Some(found) = consider(index as usize)
+                {
+                    return Some(found);
                 }
                 if link & 1 != 0 {
                     return None;
@@ -242,7 +270,11 @@ impl Symbols {
         }
     }
 
-    fn each_in_hash(&self, name: &[u8], consider: &mut dyn FnMut(usize) -> Option<usize>) -> Option<usize> {
+    fn each_in_hash(
+        &self,
+        name: &[u8],
+        consider: &mut dyn FnMut(usize) -> Option<usize>,
+    ) -> Option<usize> {
         if self.hash.is_null() {
             return None;
         }
@@ -281,7 +313,10 @@ impl Symbols {
                 let auxiliary = definition.add(12).cast::<u32>().read_unaligned();
                 let next = definition.add(16).cast::<u32>().read_unaligned();
                 if number & 0x7fff == index {
-                    let name = definition.add(auxiliary as usize).cast::<u32>().read_unaligned();
+                    let name = definition
+                        .add(auxiliary as usize)
+                        .cast::<u32>()
+                        .read_unaligned();
                     return Some(c_bytes(self.strings.add(name as usize)));
                 }
                 if next == 0 {
@@ -304,12 +339,17 @@ pub(crate) struct LinkMap {
 pub(crate) unsafe fn behind_handle<'a>(handle: usize) -> Option<(&'a [u8], usize)> {
     // A handle must be one of the loader's own structures: look for its load address and name among the objects, so
     // that a wrong handle is not followed.
-    if handle < 4096 || handle % align_of::<LinkMap>() != 0 || !crate::real::is_readable(handle, size_of::<LinkMap>()) {
+    if handle < 4096
+        || !handle.is_multiple_of(align_of::<LinkMap>())
+        || !crate::real::is_readable(handle, size_of::<LinkMap>())
+    {
         return None;
     }
     // SAFETY: readable, and only believed when the loader knows an object of this base and name.
     let map = unsafe { &*(handle as *const LinkMap) };
-    find_object(|object| (object.base == map.base && core::ptr::eq(object.name, map.name)).then_some(()))?;
+    find_object(|object| {
+        (object.base == map.base && core::ptr::eq(object.name, map.name)).then_some(())
+    })?;
     // SAFETY: a string of the loader.
     Some((unsafe { c_bytes(map.name) }, map.base))
 }

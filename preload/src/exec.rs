@@ -67,16 +67,25 @@ const PRELOAD: &str = "LD_PRELOAD";
 
 /// Whether a list of libraries, separated by colons or spaces, names the shim.
 fn names_shim(list: &[u8], shim: &[u8]) -> bool {
-    list.split(|byte| matches!(byte, b':' | b' ')).any(|entry| entry == shim)
+    list.split(|byte| matches!(byte, b':' | b' '))
+        .any(|entry| entry == shim)
 }
 
 unsafe fn judge(envp: Strings, target: Target, shim: &[u8]) -> Environment {
     // SAFETY: an environment.
-    let (preload, session) =
-        unsafe { (session::variable(envp, PRELOAD), session::variable(envp, SESSION_VARIABLE)) };
+    let (preload, session) = unsafe {
+        (
+            session::variable(envp, PRELOAD),
+            session::variable(envp, SESSION_VARIABLE),
+        )
+    };
     let entry = preload.is_some_and(|list| names_shim(list, shim));
     if target.is_harmed() {
-        return if entry { Environment::Dropped } else { Environment::Cleared };
+        return if entry {
+            Environment::Dropped
+        } else {
+            Environment::Cleared
+        };
     }
     match (entry, session.is_some_and(|path| path == session::path())) {
         (true, true) => Environment::Followed,
@@ -100,7 +109,8 @@ unsafe fn record(attempt: &Attempt) -> Option<(u32, Environment)> {
             Source::Below(directory) => target::examine(directory, path, &mut examined),
             Source::Descriptor(descriptor) => {
                 let mut link = Short::<64>::new();
-                link.push(b"/proc/self/fd/").push_number(descriptor.max(0) as u64);
+                link.push(b"/proc/self/fd/")
+                    .push_number(descriptor.max(0) as u64);
                 target::examine(libc::AT_FDCWD, link.as_bytes(), &mut examined)
             }
             Source::Search => match search {
@@ -115,15 +125,28 @@ unsafe fn record(attempt: &Attempt) -> Option<(u32, Environment)> {
         writer.text(ExecAttempt::call, attempt.call.as_bytes());
         let thread = thread::this();
         let owner = session::owns_memory();
-        let fork = if thread.fork != 0 && thread.fork_pid != session::process_id() { thread.fork } else { 0 };
-        writer.number(ExecAttempt::argc, count(attempt.argv)).number(ExecAttempt::fork, fork.into());
-        writer.number(ExecAttempt::ppid, crate::arch::system_call(libc::SYS_getppid, [0; 6]) as u64);
+        let fork = if thread.fork != 0 && thread.fork_pid != session::process_id() {
+            thread.fork
+        } else {
+            0
+        };
+        writer
+            .number(ExecAttempt::argc, count(attempt.argv))
+            .number(ExecAttempt::fork, fork.into());
+        writer.number(
+            ExecAttempt::ppid,
+            crate::arch::system_call(libc::SYS_getppid, [0; 6]) as u64,
+        );
         writer.text(ExecAttempt::environment, environment.name().as_bytes());
         if let Source::Descriptor(descriptor) | Source::Below(descriptor) = attempt.source {
             writer.number(ExecAttempt::descriptor, i64::from(descriptor) as u64);
         }
         write_path(&mut writer, attempt.source, path);
-        dl::write_caller(&mut writer, (ExecAttempt::caller, ExecAttempt::offset), attempt.caller);
+        dl::write_caller(
+            &mut writer,
+            (ExecAttempt::caller, ExecAttempt::offset),
+            attempt.caller,
+        );
         if let Some(list) = search {
             writer.text(ExecAttempt::search, list);
         }
@@ -135,18 +158,24 @@ unsafe fn record(attempt: &Attempt) -> Option<(u32, Environment)> {
         writer.release(former);
         let own = session::environment();
         if !core::ptr::eq(attempt.envp, own) {
-            process::write_environment(&mut writer, ExecAttempt::env, attempt.envp, |entry| !has_entry(own, entry));
+            process::write_environment(&mut writer, ExecAttempt::env, attempt.envp, |entry| {
+                !has_entry(own, entry)
+            });
         }
         let sequence = session::append(writer);
         let reason = match (target.reason(), environment) {
             (Some(reason), _) => Some(reason),
-            (None, Environment::Cleared) if target != Target::Missing => Some("cleared-environment"),
+            (None, Environment::Cleared) if target != Target::Missing => {
+                Some("cleared-environment")
+            }
             _ => None,
         };
         if let Some(reason) = reason {
             let mut buffer = [0; 1536];
             let mut writer = Writer::new(&mut buffer, NotFollowed::KIND);
-            writer.number(NotFollowed::attempt, sequence.into()).text(NotFollowed::reason, reason.as_bytes());
+            writer
+                .number(NotFollowed::attempt, sequence.into())
+                .text(NotFollowed::reason, reason.as_bytes());
             writer.text(NotFollowed::path, examined.as_bytes());
             session::append(writer);
         }
@@ -195,8 +224,10 @@ unsafe fn has_entry(variables: Strings, entry: &[u8]) -> bool {
 unsafe fn search_path(attempt: &Attempt) -> Option<&'static [u8]> {
     // SAFETY: the process's own environment.
     unsafe {
-        let searched = matches!(attempt.source, Source::Search) && !c_bytes(attempt.path).contains(&b'/');
-        searched.then(|| session::variable(session::environment(), "PATH").unwrap_or(b"/bin:/usr/bin"))
+        let searched =
+            matches!(attempt.source, Source::Search) && !c_bytes(attempt.path).contains(&b'/');
+        searched
+            .then(|| session::variable(session::environment(), "PATH").unwrap_or(b"/bin:/usr/bin"))
     }
 }
 
@@ -219,13 +250,20 @@ fn examine_along(list: &[u8], name: &[u8], examined: &mut Short<{ target::PATH }
 /// Records the attempt, makes it with the environment that it is to have, and records a failure.
 ///
 /// `make(envp)` makes the call; it comes back only when it failed, or for calls that stay.
-unsafe fn attempt(attempt: &Attempt, make: &mut dyn FnMut(Strings) -> isize) -> (Option<u32>, isize) {
+unsafe fn attempt(
+    attempt: &Attempt,
+    make: &mut dyn FnMut(Strings) -> isize,
+) -> (Option<u32>, isize) {
     // SAFETY: arguments of an exec call.
-    let Some((sequence, environment)) = (unsafe { record(attempt) }) else { return (None, make(attempt.envp)) };
+    let Some((sequence, environment)) = (unsafe { record(attempt) }) else {
+        return (None, make(attempt.envp));
+    };
     let result = match environment {
         Environment::Followed | Environment::Cleared => make(attempt.envp),
         // SAFETY: as above.
-        Environment::Restored | Environment::Dropped => unsafe { with_changed_environment(attempt.envp, environment, make) },
+        Environment::Restored | Environment::Dropped => unsafe {
+            with_changed_environment(attempt.envp, environment, make)
+        },
     };
     (Some(sequence), result)
 }
@@ -246,10 +284,29 @@ unsafe fn with_changed_environment(
     make: &mut dyn FnMut(Strings) -> isize,
 ) -> isize {
     // SAFETY: an environment.
-    let (entries, preload) = unsafe { (count(envp) as usize, session::variable(envp, PRELOAD).map_or(0, <[u8]>::len)) };
+    let (entries, preload) = unsafe {
+        (
+            count(envp) as usize,
+            session::variable(envp, PRELOAD).map_or(0, <[u8]>::len),
+        )
+    };
     let shim = process::own_path();
-    let texts = PRELOAD.len() + shim.len() + preload + 3 + SESSION_VARIABLE.len() + session::path().len() + 2 + OPTIONS_VARIABLE.len() + 32;
-    let mut change = Change { envp, entries, environment, shim, make };
+    let texts = PRELOAD.len()
+        + shim.len()
+        + preload
+        + 3
+        + SESSION_VARIABLE.len()
+        + session::path().len()
+        + 2
+        + OPTIONS_VARIABLE.len()
+        + 32;
+    let mut change = Change {
+        envp,
+        entries,
+        environment,
+        shim,
+        make,
+    };
     let bytes = (entries + 4) * size_of::<*const c_char>() + texts;
     // SAFETY: the body writes no more than it was given.
     unsafe { with_stack(bytes, change_and_make, (&raw mut change).cast()) }
@@ -279,7 +336,9 @@ unsafe extern "C" fn change_and_make(memory: *mut u8, change: *mut u8) -> isize 
         let mut preload = None;
         for at in 0..change.entries {
             let entry = *change.envp.add(at);
-            let value = c_bytes(entry).strip_prefix(PRELOAD.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
+            let value = c_bytes(entry)
+                .strip_prefix(PRELOAD.as_bytes())
+                .and_then(|rest| rest.strip_prefix(b"="));
             match value {
                 Some(value) if preload.is_none() => preload = Some(value),
                 Some(_) => {}
@@ -292,7 +351,10 @@ unsafe extern "C" fn change_and_make(memory: *mut u8, change: *mut u8) -> isize 
             let begin = write(&[b"LD_PRELOAD="]);
             let mut end = begin.cast_mut().cast::<u8>().add(PRELOAD.len() + 1);
             let mut any = false;
-            for entry in others.split(|byte| matches!(byte, b':' | b' ')).filter(|entry| !entry.is_empty() && *entry != change.shim) {
+            for entry in others
+                .split(|byte| matches!(byte, b':' | b' '))
+                .filter(|entry| !entry.is_empty() && *entry != change.shim)
+            {
                 if any {
                     *end = b':';
                     end = end.add(1);
@@ -328,7 +390,9 @@ unsafe fn exec_failed(sequence: Option<u32>, path: *const c_char) {
 fn report_failure(sequence: u32, errno: c_int, path: *const c_char) {
     let mut buffer = [0; 4352];
     let mut writer = Writer::new(&mut buffer, ExecFailed::KIND);
-    writer.number(ExecFailed::attempt, sequence.into()).number(ExecFailed::errno, errno as u64);
+    writer
+        .number(ExecFailed::attempt, sequence.into())
+        .number(ExecFailed::errno, errno as u64);
     // SAFETY: the program's string.
     writer.text(ExecFailed::path, unsafe { c_bytes(path) });
     session::append(writer);
@@ -339,7 +403,9 @@ fn report_spawned(sequence: Option<u32>, child: c_int, result: i64) {
     let Some(_quiet) = Quiet::begin() else { return };
     let mut buffer = [0; 128];
     let mut writer = Writer::new(&mut buffer, Spawned::KIND);
-    writer.number(Spawned::attempt, sequence.into()).number(Spawned::child, child.max(0) as u64);
+    writer
+        .number(Spawned::attempt, sequence.into())
+        .number(Spawned::child, child.max(0) as u64);
     writer.number(Spawned::result, result as u64);
     session::append(writer);
 }
@@ -364,91 +430,226 @@ fn no_such_function() -> usize {
 type Execve = unsafe extern "C" fn(*const c_char, Strings, Strings) -> c_int;
 
 /// `execve` and what is like it: path, arguments, environment.
-unsafe fn exec_path(call: &'static str, path: usize, argv: usize, envp: Strings, caller: usize) -> usize {
-    let Some(real) = real!(execve: Execve) else { return no_such_function() };
+unsafe fn exec_path(
+    call: &'static str,
+    path: usize,
+    argv: usize,
+    envp: Strings,
+    caller: usize,
+) -> usize {
+    let Some(real) = real!(execve: Execve) else {
+        return no_such_function();
+    };
     let (path, argv) = (path as *const c_char, argv as Strings);
     // SAFETY: the arguments of the call.
-    unsafe { exec(Attempt { call, path, argv, envp, source: Source::Path, caller }, |envp| real(path, argv, envp)) }
+    unsafe {
+        exec(
+            Attempt {
+                call,
+                path,
+                argv,
+                envp,
+                source: Source::Path,
+                caller,
+            },
+            |envp| real(path, argv, envp),
+        )
+    }
 }
 
 /// `execvp` and what is like it: a name to be searched, arguments, environment.
-unsafe fn exec_search(call: &'static str, name: usize, argv: usize, envp: Strings, caller: usize) -> usize {
-    let Some(real) = real!(execvpe: Execve) else { return no_such_function() };
+unsafe fn exec_search(
+    call: &'static str,
+    name: usize,
+    argv: usize,
+    envp: Strings,
+    caller: usize,
+) -> usize {
+    let Some(real) = real!(execvpe: Execve) else {
+        return no_such_function();
+    };
     let (path, argv) = (name as *const c_char, argv as Strings);
     // SAFETY: the arguments of the call.
-    unsafe { exec(Attempt { call, path, argv, envp, source: Source::Search, caller }, |envp| real(path, argv, envp)) }
+    unsafe {
+        exec(
+            Attempt {
+                call,
+                path,
+                argv,
+                envp,
+                source: Source::Search,
+                caller,
+            },
+            |envp| real(path, argv, envp),
+        )
+    }
 }
 
-pub(crate) unsafe extern "C" fn on_execve(&[path, argv, envp, ..]: &Registers, stack: *const usize) -> usize {
+pub(crate) unsafe extern "C" fn on_execve(
+    &[path, argv, envp, ..]: &Registers,
+    stack: *const usize,
+) -> usize {
     // SAFETY: execve's arguments and the return address.
     unsafe { exec_path("execve", path, argv, envp as Strings, *stack) }
 }
 
-pub(crate) unsafe extern "C" fn on_execv(&[path, argv, ..]: &Registers, stack: *const usize) -> usize {
+pub(crate) unsafe extern "C" fn on_execv(
+    &[path, argv, ..]: &Registers,
+    stack: *const usize,
+) -> usize {
     // SAFETY: execv's arguments and the return address.
     unsafe { exec_path("execv", path, argv, session::environment(), *stack) }
 }
 
-pub(crate) unsafe extern "C" fn on_execvp(&[name, argv, ..]: &Registers, stack: *const usize) -> usize {
+pub(crate) unsafe extern "C" fn on_execvp(
+    &[name, argv, ..]: &Registers,
+    stack: *const usize,
+) -> usize {
     // SAFETY: execvp's arguments and the return address.
     unsafe { exec_search("execvp", name, argv, session::environment(), *stack) }
 }
 
-pub(crate) unsafe extern "C" fn on_execvpe(&[name, argv, envp, ..]: &Registers, stack: *const usize) -> usize {
+pub(crate) unsafe extern "C" fn on_execvpe(
+    &[name, argv, envp, ..]: &Registers,
+    stack: *const usize,
+) -> usize {
     // SAFETY: execvpe's arguments and the return address.
     unsafe { exec_search("execvpe", name, argv, envp as Strings, *stack) }
 }
 
-pub(crate) unsafe extern "C" fn execl_gathered(path: usize, argv: usize, _: usize, stack: *const usize) -> usize {
+pub(crate) unsafe extern "C" fn execl_gathered(
+    path: usize,
+    argv: usize,
+    _: usize,
+    stack: *const usize,
+) -> usize {
     // SAFETY: gathered by the assembly.
     unsafe { exec_path("execl", path, argv, session::environment(), *stack) }
 }
 
-pub(crate) unsafe extern "C" fn execle_gathered(path: usize, argv: usize, envp: usize, stack: *const usize) -> usize {
+pub(crate) unsafe extern "C" fn execle_gathered(
+    path: usize,
+    argv: usize,
+    envp: usize,
+    stack: *const usize,
+) -> usize {
     // SAFETY: gathered by the assembly.
     unsafe { exec_path("execle", path, argv, envp as Strings, *stack) }
 }
 
-pub(crate) unsafe extern "C" fn execlp_gathered(name: usize, argv: usize, _: usize, stack: *const usize) -> usize {
+pub(crate) unsafe extern "C" fn execlp_gathered(
+    name: usize,
+    argv: usize,
+    _: usize,
+    stack: *const usize,
+) -> usize {
     // SAFETY: gathered by the assembly.
     unsafe { exec_search("execlp", name, argv, session::environment(), *stack) }
 }
 
-pub(crate) unsafe extern "C" fn on_fexecve(&[descriptor, argv, envp, ..]: &Registers, stack: *const usize) -> usize {
-    let Some(real) = real!(fexecve: unsafe extern "C" fn(c_int, Strings, Strings) -> c_int) else { return no_such_function() };
+pub(crate) unsafe extern "C" fn on_fexecve(
+    &[descriptor, argv, envp, ..]: &Registers,
+    stack: *const usize,
+) -> usize {
+    let Some(real) = real!(fexecve: unsafe extern "C" fn(c_int, Strings, Strings) -> c_int) else {
+        return no_such_function();
+    };
     let (descriptor, argv, envp) = (descriptor as c_int, argv as Strings, envp as Strings);
     // SAFETY: fexecve's arguments and the return address.
     unsafe {
-        let attempt = Attempt { call: "fexecve", path: null(), argv, envp, source: Source::Descriptor(descriptor), caller: *stack };
+        let attempt = Attempt {
+            call: "fexecve",
+            path: null(),
+            argv,
+            envp,
+            source: Source::Descriptor(descriptor),
+            caller: *stack,
+        };
         exec(attempt, |envp| real(descriptor, argv, envp))
     }
 }
 
-pub(crate) unsafe extern "C" fn on_execveat(&[directory, path, argv, envp, flags, _]: &Registers, stack: *const usize) -> usize {
+pub(crate) unsafe extern "C" fn on_execveat(
+    &[directory, path, argv, envp, flags, _]: &Registers,
+    stack: *const usize,
+) -> usize {
     type Execveat = unsafe extern "C" fn(c_int, *const c_char, Strings, Strings, c_int) -> c_int;
-    let Some(real) = real!(execveat: Execveat) else { return no_such_function() };
-    let (directory, path, argv, envp) = (directory as c_int, path as *const c_char, argv as Strings, envp as Strings);
+    let Some(real) = real!(execveat: Execveat) else {
+        return no_such_function();
+    };
+    let (directory, path, argv, envp) = (
+        directory as c_int,
+        path as *const c_char,
+        argv as Strings,
+        envp as Strings,
+    );
     // SAFETY: execveat's arguments and the return address.
     unsafe {
-        let source = if c_bytes(path).is_empty() { Source::Descriptor(directory) } else { Source::Below(directory) };
-        let attempt = Attempt { call: "execveat", path, argv, envp, source, caller: *stack };
-        exec(attempt, |envp| real(directory, path, argv, envp, flags as c_int))
+        let source = if c_bytes(path).is_empty() {
+            Source::Descriptor(directory)
+        } else {
+            Source::Below(directory)
+        };
+        let attempt = Attempt {
+            call: "execveat",
+            path,
+            argv,
+            envp,
+            source,
+            caller: *stack,
+        };
+        exec(attempt, |envp| {
+            real(directory, path, argv, envp, flags as c_int)
+        })
     }
 }
 
-type Spawn = unsafe extern "C" fn(*mut c_int, *const c_char, *const c_void, *const c_void, Strings, Strings) -> c_int;
+type Spawn = unsafe extern "C" fn(
+    *mut c_int,
+    *const c_char,
+    *const c_void,
+    *const c_void,
+    Strings,
+    Strings,
+) -> c_int;
 
-unsafe fn spawn(call: &'static str, real: Option<Spawn>, source: Source, registers: &Registers, caller: usize) -> usize {
+unsafe fn spawn(
+    call: &'static str,
+    real: Option<Spawn>,
+    source: Source,
+    registers: &Registers,
+    caller: usize,
+) -> usize {
     let &[child, path, actions, attributes, argv, envp] = registers;
-    let Some(real) = real else { return libc::ENOSYS as usize };
+    let Some(real) = real else {
+        return libc::ENOSYS as usize;
+    };
     let (path, argv) = (path as *const c_char, argv as Strings);
     let mut pid = 0;
-    let place = if child == 0 { &raw mut pid } else { child as *mut c_int };
+    let place = if child == 0 {
+        &raw mut pid
+    } else {
+        child as *mut c_int
+    };
     // SAFETY: posix_spawn's arguments. It gives its error as its result, not in errno.
     unsafe {
-        let wanted = Attempt { call, path, argv, envp: envp as Strings, source, caller };
+        let wanted = Attempt {
+            call,
+            path,
+            argv,
+            envp: envp as Strings,
+            source,
+            caller,
+        };
         let (sequence, result) = attempt(&wanted, &mut |envp| {
-            real(place, path, actions as *const c_void, attributes as *const c_void, argv, envp) as isize
+            real(
+                place,
+                path,
+                actions as *const c_void,
+                attributes as *const c_void,
+                argv,
+                envp,
+            ) as isize
         });
         match (sequence, result) {
             (Some(_), 0) => report_spawned(sequence, *place, 0),
@@ -463,36 +664,82 @@ unsafe fn spawn(call: &'static str, real: Option<Spawn>, source: Source, registe
     }
 }
 
-pub(crate) unsafe extern "C" fn on_posix_spawn(registers: &Registers, stack: *const usize) -> usize {
+pub(crate) unsafe extern "C" fn on_posix_spawn(
+    registers: &Registers,
+    stack: *const usize,
+) -> usize {
     // SAFETY: posix_spawn's arguments and the return address.
-    unsafe { spawn("posix_spawn", real!(posix_spawn: Spawn), Source::Path, registers, *stack) }
+    unsafe {
+        spawn(
+            "posix_spawn",
+            real!(posix_spawn: Spawn),
+            Source::Path,
+            registers,
+            *stack,
+        )
+    }
 }
 
-pub(crate) unsafe extern "C" fn on_posix_spawnp(registers: &Registers, stack: *const usize) -> usize {
+pub(crate) unsafe extern "C" fn on_posix_spawnp(
+    registers: &Registers,
+    stack: *const usize,
+) -> usize {
     // SAFETY: posix_spawnp's arguments and the return address.
-    unsafe { spawn("posix_spawnp", real!(posix_spawnp: Spawn), Source::Search, registers, *stack) }
+    unsafe {
+        spawn(
+            "posix_spawnp",
+            real!(posix_spawnp: Spawn),
+            Source::Search,
+            registers,
+            *stack,
+        )
+    }
 }
 
 /// Records a command line for the shell. The inner exec is libc's own, so its environment cannot be changed.
 unsafe fn record_shell(call: &'static str, command: usize, caller: usize) -> Option<u32> {
     let (path, envp) = (command as *const c_char, session::environment());
     // SAFETY: the program's string and environment.
-    unsafe { record(&Attempt { call, path, argv: null(), envp, source: Source::Shell, caller }) }.map(|(sequence, _)| sequence)
+    unsafe {
+        record(&Attempt {
+            call,
+            path,
+            argv: null(),
+            envp,
+            source: Source::Shell,
+            caller,
+        })
+    }
+    .map(|(sequence, _)| sequence)
 }
 
-pub(crate) unsafe extern "C" fn on_system(&[command, ..]: &Registers, stack: *const usize) -> usize {
-    let Some(real) = real!(system: unsafe extern "C" fn(usize) -> c_int) else { return no_such_function() };
+pub(crate) unsafe extern "C" fn on_system(
+    &[command, ..]: &Registers,
+    stack: *const usize,
+) -> usize {
+    let Some(real) = real!(system: unsafe extern "C" fn(usize) -> c_int) else {
+        return no_such_function();
+    };
     // SAFETY: system's argument and the return address.
     unsafe {
-        let sequence = if command == 0 { None } else { record_shell("system", command, *stack) };
+        let sequence = if command == 0 {
+            None
+        } else {
+            record_shell("system", command, *stack)
+        };
         let result = real(command);
         report_spawned(sequence, 0, result.into());
         result as usize
     }
 }
 
-pub(crate) unsafe extern "C" fn on_popen(&[command, mode, ..]: &Registers, stack: *const usize) -> usize {
-    let Some(real) = real!(popen: unsafe extern "C" fn(usize, usize) -> usize) else { return 0 };
+pub(crate) unsafe extern "C" fn on_popen(
+    &[command, mode, ..]: &Registers,
+    stack: *const usize,
+) -> usize {
+    let Some(real) = real!(popen: unsafe extern "C" fn(usize, usize) -> usize) else {
+        return 0;
+    };
     // SAFETY: popen's arguments and the return address.
     unsafe {
         let sequence = record_shell("popen", command, *stack);

@@ -29,12 +29,20 @@ fn describe(facts: &mut Short<512>, address: usize, size: Option<usize>, depth: 
     let wanted = size.unwrap_or(HEAD).min(HEAD);
     // Reading ends at the first page that is not there, which is within a short image's right.
     let page_end = HEAD - address % HEAD;
-    let mut length = read_memory(address, head.get_mut(..wanted.min(page_end)).unwrap_or_default());
+    let mut length = read_memory(
+        address,
+        head.get_mut(..wanted.min(page_end)).unwrap_or_default(),
+    );
     if length == page_end && wanted > page_end {
-        length += read_memory(address + page_end, head.get_mut(page_end..wanted).unwrap_or_default());
+        length += read_memory(
+            address + page_end,
+            head.get_mut(page_end..wanted).unwrap_or_default(),
+        );
     }
     let head = head.get(..length).unwrap_or_default();
-    let Some(magic) = u32_at(head, 0) else { return false };
+    let Some(magic) = u32_at(head, 0) else {
+        return false;
+    };
     match magic {
         FATBIN_WRAPPER if depth == 0 => {
             let data = u64_at(head, 8).unwrap_or(0) as usize;
@@ -67,9 +75,12 @@ fn describe_entries(facts: &mut Short<512>, address: usize, head: &[u8]) {
         let mut entry = [0; 64];
         let length = read_memory(address + at, &mut entry);
         let entry = entry.get(..length).unwrap_or_default();
-        let (Some(kind), Some(size_of_header), Some(size), Some(arch)) =
-            (u16_at(entry, 0), u32_at(entry, 4), u64_at(entry, 8), u32_at(entry, 28))
-        else {
+        let (Some(kind), Some(size_of_header), Some(size), Some(arch)) = (
+            u16_at(entry, 0),
+            u32_at(entry, 4),
+            u64_at(entry, 8),
+            u32_at(entry, 28),
+        ) else {
             return;
         };
         let words: &[u8] = if kind == 1 { b" ptx:sm_" } else { b" sm_" };
@@ -88,18 +99,30 @@ fn describe_entries(facts: &mut Short<512>, address: usize, head: &[u8]) {
 fn push_cubin(facts: &mut Short<512>, head: &[u8]) {
     let flags = u32_at(head, 48).unwrap_or(0);
     let abi = head.get(8).copied().unwrap_or(0);
-    let arch = if abi >= 8 { (flags >> 8) & 0xff } else { flags & 0xff };
+    let arch = if abi >= 8 {
+        (flags >> 8) & 0xff
+    } else {
+        flags & 0xff
+    };
     facts.push(b"sm_").push_number(arch.into());
 }
 
 /// `.version 8.7` and `.target sm_120a` of PTX text.
 fn describe_ptx(facts: &mut Short<512>, head: &[u8]) -> bool {
     let text = head.split(|byte| *byte == 0).next().unwrap_or_default();
-    if text.is_empty() || text.iter().take(256).any(|byte| !byte.is_ascii() || (*byte < 32 && !byte.is_ascii_whitespace())) {
+    if text.is_empty()
+        || text
+            .iter()
+            .take(256)
+            .any(|byte| !byte.is_ascii() || (*byte < 32 && !byte.is_ascii_whitespace()))
+    {
         return false;
     }
     facts.push(b"ptx");
-    for (directive, name) in [(&b".version"[..], &b" version="[..]), (b".target", b" target=")] {
+    for (directive, name) in [
+        (&b".version"[..], &b" version="[..]),
+        (b".target", b" target="),
+    ] {
         if let Some(value) = word_after(text, directive) {
             facts.push(name).push(value);
         }
@@ -110,7 +133,10 @@ fn describe_ptx(facts: &mut Short<512>, head: &[u8]) -> bool {
 fn word_after<'t>(text: &'t [u8], directive: &[u8]) -> Option<&'t [u8]> {
     for line in text.split(|byte| *byte == b'\n') {
         if let Some(rest) = line.trim_ascii_start().strip_prefix(directive) {
-            return rest.trim_ascii().split(|byte| byte.is_ascii_whitespace() || *byte == b',').next();
+            return rest
+                .trim_ascii()
+                .split(|byte| byte.is_ascii_whitespace() || *byte == b',')
+                .next();
         }
     }
     None

@@ -10,7 +10,10 @@
 //! - [`dl`] and [`objects`]: requests for libraries, what came of them. [`calls`] and [`image`]: watched CUDA functions.
 //! - [`python`]: the Python stack. [`arch`]: everything in assembly.
 #![no_std]
-#![allow(clippy::missing_safety_doc, reason = "every exported function has the contract of the libc function it is named after")]
+#![allow(
+    clippy::missing_safety_doc,
+    reason = "every exported function has the contract of the libc function it is named after"
+)]
 
 #[macro_use]
 mod real;

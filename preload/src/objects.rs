@@ -5,8 +5,8 @@
 
 use crate::arch::system_call;
 use crate::elf::{self, Object};
-use crate::session;
 use crate::text::Short;
+use crate::{calls, dl, session};
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -48,7 +48,10 @@ struct Shared(UnsafeCell<Table>);
 // SAFETY: only reached through `Held`, which one thread has at a time.
 unsafe impl Sync for Shared {}
 
-static TABLE: Shared = Shared(UnsafeCell::new(Table { known: [const { MaybeUninit::uninit() }; CAPACITY], length: 0 }));
+static TABLE: Shared = Shared(UnsafeCell::new(Table {
+    known: [const { MaybeUninit::uninit() }; CAPACITY],
+    length: 0,
+}));
 static TAKEN: AtomicBool = AtomicBool::new(false);
 static ADDS: AtomicU64 = AtomicU64::new(0);
 static SUBS: AtomicU64 = AtomicU64::new(0);
@@ -57,7 +60,10 @@ struct Held;
 
 impl Held {
     fn attempt() -> Option<Held> {
-        TAKEN.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok().then_some(Held)
+        TAKEN
+            .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+            .then_some(Held)
     }
 
     #[allow(clippy::mut_from_ref, reason = "the lock is held")]
@@ -88,12 +94,25 @@ fn identity(path: &[u8]) -> (u64, u64) {
     }
     // SAFETY: all zero is a valid value; the kernel fills it.
     let mut status: libc::stat = unsafe { core::mem::zeroed() };
-    let Some(name) = name.as_c() else { return (0, 0) };
+    let Some(name) = name.as_c() else {
+        return (0, 0);
+    };
     let result = system_call(
         libc::SYS_newfstatat,
-        [libc::AT_FDCWD as usize, name as usize, &raw mut status as usize, 0, 0, 0],
+        [
+            libc::AT_FDCWD as usize,
+            name as usize,
+            &raw mut status as usize,
+            0,
+            0,
+            0,
+        ],
     );
-    if result == 0 { (status.st_dev, status.st_ino) } else { (0, 0) }
+    if result == 0 {
+        (status.st_dev, status.st_ino)
+    } else {
+        (0, 0)
+    }
 }
 
 fn is_own(object: &Object) -> bool {
@@ -111,12 +130,21 @@ pub(crate) fn report_start() {
 
 /// Reports the object that contains `address`, which is just being initialised.
 pub(crate) fn announce(address: usize, request: u32) {
-    let Some(object) = elf::object_at(address) else { return };
+    let Some(object) = elf::object_at(address) else {
+        return;
+    };
     if is_own(&object) {
         return;
     }
+    if dl::is_loading_globally() {
+        calls::is_in_global_scope(&object);
+    }
     let Some(held) = Held::attempt() else { return };
-    let known = held.table().known().iter_mut().find(|known| known.base == object.base);
+    let known = held
+        .table()
+        .known()
+        .iter_mut()
+        .find(|known| known.base == object.base);
     let (device, inode) = match known {
         Some(known) if known.announced => return,
         Some(known) => {
@@ -125,15 +153,29 @@ pub(crate) fn announce(address: usize, request: u32) {
         }
         None => {
             let (device, inode) = identity(object.path());
-            held.table().add(Known { base: object.base, device, inode, announced: true, seen: true });
+            held.table().add(Known {
+                base: object.base,
+                device,
+                inode,
+                announced: true,
+                seen: true,
+            });
             (device, inode)
         }
     };
     drop(held);
     let mut buffer = [0; 1536];
     let mut writer = Writer::new(&mut buffer, ObjectLoaded::KIND);
-    writer.number(ObjectLoaded::request, request.into()).text(ObjectLoaded::how, b"init");
-    writer.object(ObjectLoaded::objects, object.base as u64, device, inode, object.path());
+    writer
+        .number(ObjectLoaded::request, request.into())
+        .text(ObjectLoaded::how, b"init");
+    writer.object(
+        ObjectLoaded::objects,
+        object.base as u64,
+        device,
+        inode,
+        object.path(),
+    );
     session::append(writer);
 }
 
@@ -157,12 +199,18 @@ fn report_unknown(how: &'static str, request: u32) {
     // A record holds about a hundred objects; the walk is repeated until one leaves nothing out.
     loop {
         let mut writer = Writer::new(&mut buffer, ObjectLoaded::KIND);
-        writer.number(ObjectLoaded::request, request.into()).text(ObjectLoaded::how, how.as_bytes());
+        writer
+            .number(ObjectLoaded::request, request.into())
+            .text(ObjectLoaded::how, how.as_bytes());
         let mut count = 0;
         elf::find_object(|object| {
             ADDS.store(object.counters.0, Ordering::Relaxed);
             SUBS.store(object.counters.1, Ordering::Relaxed);
-            if let Some(known) = table.known().iter_mut().find(|known| known.base == object.base) {
+            if let Some(known) = table
+                .known()
+                .iter_mut()
+                .find(|known| known.base == object.base)
+            {
                 known.seen = true;
                 return None;
             }
@@ -172,9 +220,24 @@ fn report_unknown(how: &'static str, request: u32) {
             if writer.free() < object.path().len() + 64 {
                 return (count > 0).then_some(());
             }
+            if how == "start" || dl::is_loading_globally() {
+                calls::is_in_global_scope(object);
+            }
             let (device, inode) = identity(object.path());
-            writer.object(ObjectLoaded::objects, object.base as u64, device, inode, object.path());
-            table.add(Known { base: object.base, device, inode, announced: how == "start", seen: true });
+            writer.object(
+                ObjectLoaded::objects,
+                object.base as u64,
+                device,
+                inode,
+                object.path(),
+            );
+            table.add(Known {
+                base: object.base,
+                device,
+                inode,
+                announced: how == "start",
+                seen: true,
+            });
             count += 1;
             None::<()>
         });
@@ -191,13 +254,21 @@ fn report_unknown(how: &'static str, request: u32) {
     let mut at = 0;
     let mut gone = 0;
     while at < table.length {
-        let Some(known) = table.known().get(at).copied() else { break };
+        let Some(known) = table.known().get(at).copied() else {
+            break;
+        };
         if known.seen {
             at += 1;
             continue;
         }
         if writer.free() > 64 {
-            writer.object(DlUnloaded::objects, known.base as u64, known.device, known.inode, b"");
+            writer.object(
+                DlUnloaded::objects,
+                known.base as u64,
+                known.device,
+                known.inode,
+                b"",
+            );
         } else {
             writer.cut();
         }

@@ -35,7 +35,10 @@ unsafe extern "C" fn began(argc: c_int, argv: *const *const c_char, envp: *const
     }
     let mut buffer = [0; MAX_RECORD];
     let mut writer = Writer::new(&mut buffer, Start::KIND);
-    writer.text(Start::how, b"exec").number(Start::argc, argc.max(0) as u64).number(Start::fork, 0);
+    writer
+        .text(Start::how, b"exec")
+        .number(Start::argc, argc.max(0) as u64)
+        .number(Start::fork, 0);
     who(&mut writer);
     let mut link = [0; 1024];
     match read_link(c"/proc/self/exe".as_ptr(), &mut link) {
@@ -48,7 +51,10 @@ unsafe extern "C" fn began(argc: c_int, argv: *const *const c_char, envp: *const
     };
     // SAFETY: the kernel's strings.
     unsafe {
-        writer.text(Start::platform, c_bytes(libc::getauxval(libc::AT_PLATFORM) as *const c_char));
+        writer.text(
+            Start::platform,
+            c_bytes(libc::getauxval(libc::AT_PLATFORM) as *const c_char),
+        );
         writer.text(Start::libc, c_bytes(gnu_get_libc_version()));
     }
     writer.text(Start::shim, own_path());
@@ -76,33 +82,62 @@ pub(crate) fn own_path() -> &'static [u8] {
 fn who(writer: &mut Writer<'_>) {
     writer.number(Start::ppid, system_call(libc::SYS_getppid, [0; 6]) as u64);
     writer.number(Start::uid, system_call(libc::SYS_getuid, [0; 6]) as u64);
-    writer.number(Start::pid_namespace, namespace(c"/proc/self/ns/pid".as_ptr()));
-    writer.number(Start::mount_namespace, namespace(c"/proc/self/ns/mnt".as_ptr()));
+    writer.number(
+        Start::pid_namespace,
+        namespace(c"/proc/self/ns/pid".as_ptr()),
+    );
+    writer.number(
+        Start::mount_namespace,
+        namespace(c"/proc/self/ns/mnt".as_ptr()),
+    );
 }
 
 /// The number in `pid:[4026531836]`.
 fn namespace(path: *const c_char) -> u64 {
     let mut link = [0; 64];
-    let digits = read_link(path, &mut link).unwrap_or_default().iter().filter(|byte| byte.is_ascii_digit());
-    digits.fold(0_u64, |number, digit| number.wrapping_mul(10).wrapping_add(u64::from(digit - b'0')))
+    let digits = read_link(path, &mut link)
+        .unwrap_or_default()
+        .iter()
+        .filter(|byte| byte.is_ascii_digit());
+    digits.fold(0_u64, |number, digit| {
+        number
+            .wrapping_mul(10)
+            .wrapping_add(u64::from(digit - b'0'))
+    })
 }
 
 fn read_link(path: *const c_char, buffer: &mut [u8]) -> Option<&[u8]> {
     let at = libc::AT_FDCWD as usize;
-    let length =
-        system_call(libc::SYS_readlinkat, [at, path as usize, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0]);
+    let length = system_call(
+        libc::SYS_readlinkat,
+        [
+            at,
+            path as usize,
+            buffer.as_mut_ptr() as usize,
+            buffer.len(),
+            0,
+            0,
+        ],
+    );
     buffer.get(..usize::try_from(length).ok()?)
 }
 
 /// The current directory.
 pub(crate) fn current_directory(buffer: &mut [u8]) -> Option<&[u8]> {
     // The kernel counts the zero byte at the end.
-    let length = system_call(libc::SYS_getcwd, [buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0, 0]);
+    let length = system_call(
+        libc::SYS_getcwd,
+        [buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0, 0],
+    );
     buffer.get(..usize::try_from(length - 1).ok()?)
 }
 
 /// Appends arguments, each masked where it looks like a credential, until the record is full.
-pub(crate) unsafe fn write_arguments(writer: &mut Writer<'_>, tag: u8, argv: *const *const c_char) -> u64 {
+pub(crate) unsafe fn write_arguments(
+    writer: &mut Writer<'_>,
+    tag: u8,
+    argv: *const *const c_char,
+) -> u64 {
     let mut count = 0;
     let mut secret = false;
     if argv.is_null() {
@@ -129,7 +164,11 @@ fn write_argument(writer: &mut Writer<'_>, tag: u8, argument: &[u8], secret: boo
     const LONGEST: usize = 1024;
     let mut text = Short::<LONGEST>::new();
     text.push(argument);
-    let mut mark = if argument.len() > LONGEST { Mark::TRUNCATED } else { Mark::WHOLE };
+    let mut mark = if argument.len() > LONGEST {
+        Mark::TRUNCATED
+    } else {
+        Mark::WHOLE
+    };
     if secret {
         text.bytes_mut().fill(b'*');
         mark = mark.with(Mark::MASKED);
@@ -172,7 +211,9 @@ fn report_exit(code: c_int, how: &[u8]) {
     }
     let mut buffer = [0; 128];
     let mut writer = Writer::new(&mut buffer, Exit::KIND);
-    writer.number(Exit::code, i64::from(code) as u64).text(Exit::how, how);
+    writer
+        .number(Exit::code, i64::from(code) as u64)
+        .text(Exit::how, how);
     session::append(writer);
 }
 
@@ -218,16 +259,32 @@ fn report_fork(call: &str, caller: usize) {
     thread.fork_pid = session::process_id();
 }
 
-pub(crate) unsafe extern "C" fn before_fork(_: usize, _: usize, _: usize, stack: *const usize) -> Next {
+pub(crate) unsafe extern "C" fn before_fork(
+    _: usize,
+    _: usize,
+    _: usize,
+    stack: *const usize,
+) -> Next {
     // SAFETY: the return address.
     report_fork("fork", unsafe { *stack });
-    Next { target: real_address!(fork), value: 0 }
+    Next {
+        target: real_address!(fork),
+        value: 0,
+    }
 }
 
-pub(crate) unsafe extern "C" fn before_vfork(_: usize, _: usize, _: usize, stack: *const usize) -> Next {
+pub(crate) unsafe extern "C" fn before_vfork(
+    _: usize,
+    _: usize,
+    _: usize,
+    stack: *const usize,
+) -> Next {
     // SAFETY: the return address.
     report_fork("vfork", unsafe { *stack });
-    Next { target: real_address!(vfork), value: 0 }
+    Next {
+        target: real_address!(vfork),
+        value: 0,
+    }
 }
 
 /// Runs in the child of `fork`, before it goes on.
@@ -243,7 +300,9 @@ extern "C" fn in_fork_child() {
     }
     let mut buffer = [0; 256];
     let mut writer = Writer::new(&mut buffer, Start::KIND);
-    writer.text(Start::how, b"fork").number(Start::fork, fork.into());
+    writer
+        .text(Start::how, b"fork")
+        .number(Start::fork, fork.into());
     writer.number(Start::ppid, system_call(libc::SYS_getppid, [0; 6]) as u64);
     session::append(writer);
 }

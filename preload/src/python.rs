@@ -86,7 +86,9 @@ fn look() -> bool {
         symbols.find(b"PyGILState_Check", Version::Default)?;
         for (name, known) in Interpreter::NAMES.iter().zip(&ADDRESSES) {
             // 3.13 renamed one of them.
-            let address = name.split('|').find_map(|name| symbols.find(name.as_bytes(), Version::Default));
+            let address = name
+                .split('|')
+                .find_map(|name| symbols.find(name.as_bytes(), Version::Default));
             known.store(address?, Relaxed);
         }
         let finalizing = symbols.find(b"Py_IsFinalizing", Version::Default);
@@ -109,7 +111,9 @@ impl Interpreter {
                 return None;
             }
             let finalizing = FINALIZING.load(Relaxed);
-            if finalizing != 0 && core::mem::transmute::<usize, unsafe extern "C" fn() -> c_int>(finalizing)() != 0 {
+            if finalizing != 0
+                && core::mem::transmute::<usize, unsafe extern "C" fn() -> c_int>(finalizing)() != 0
+            {
                 return None;
             }
             let state = (self.this_thread)();
@@ -118,7 +122,12 @@ impl Interpreter {
     }
 
     /// Calls `with` with the UTF-8 of a text attribute.
-    unsafe fn text<T>(&self, object: Py, name: &core::ffi::CStr, with: impl FnOnce(&[u8]) -> T) -> Option<T> {
+    unsafe fn text<T>(
+        &self,
+        object: Py,
+        name: &core::ffi::CStr,
+        with: impl FnOnce(&[u8]) -> T,
+    ) -> Option<T> {
         // SAFETY: the GIL is held; references are released.
         unsafe {
             let value = (self.attribute)(object, name.as_ptr());
@@ -132,7 +141,10 @@ impl Interpreter {
                 (self.clear)();
                 None
             } else {
-                Some(with(core::slice::from_raw_parts(bytes.cast(), length.max(0) as usize)))
+                Some(with(core::slice::from_raw_parts(
+                    bytes.cast(),
+                    length.max(0) as usize,
+                )))
             };
             (self.release)(value);
             result
@@ -149,11 +161,19 @@ pub(crate) fn write_frames(writer: &mut Writer<'_>, tag: u8) {
     if !session::owns_memory() {
         return;
     }
-    let Some(interpreter) = interpreter() else { return };
+    let Some(interpreter) = interpreter() else {
+        return;
+    };
     // SAFETY: the GIL is held when there is a state.
     unsafe {
-        let Some(state) = interpreter.thread_state() else { return };
-        let (mut kind, mut value, mut traceback) = (core::ptr::null_mut(), core::ptr::null_mut(), core::ptr::null_mut());
+        let Some(state) = interpreter.thread_state() else {
+            return;
+        };
+        let (mut kind, mut value, mut traceback) = (
+            core::ptr::null_mut(),
+            core::ptr::null_mut(),
+            core::ptr::null_mut(),
+        );
         (interpreter.fetch)(&raw mut kind, &raw mut value, &raw mut traceback);
         let mut frame = (interpreter.frame)(state);
         let (mut written, mut visited, mut folded) = (0, 0, 0_u8);

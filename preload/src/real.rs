@@ -12,7 +12,10 @@ pub(crate) struct Real {
 
 impl Real {
     pub(crate) const fn new(name: &'static str) -> Self {
-        Real { name, address: AtomicUsize::new(0) }
+        Real {
+            name,
+            address: AtomicUsize::new(0),
+        }
     }
 
     /// Its address; looked up the first time, as hooks may be called before our constructor ran. 0 when there is none.
@@ -43,7 +46,9 @@ impl Real {
                 after_own = object.contains(own);
                 return None;
             }
-            object.symbols()?.find(self.name.as_bytes(), Version::Default)
+            object
+                .symbols()?
+                .find(self.name.as_bytes(), Version::Default)
         });
         let address = address.unwrap_or(0);
         self.address.store(address, Relaxed);
@@ -71,16 +76,32 @@ macro_rules! real_address {
 pub(crate) fn is_readable(address: usize, length: usize) -> bool {
     let mut byte = 0_u8;
     read_memory(address, core::slice::from_mut(&mut byte)) == 1
-        && read_memory(address + length.saturating_sub(1), core::slice::from_mut(&mut byte)) == 1
+        && read_memory(
+            address + length.saturating_sub(1),
+            core::slice::from_mut(&mut byte),
+        ) == 1
 }
 
 /// Copies memory of this process whose address may be wrong; gives how many bytes could be read.
 pub(crate) fn read_memory(address: usize, target: &mut [u8]) -> usize {
-    let local = libc::iovec { iov_base: target.as_mut_ptr().cast(), iov_len: target.len() };
-    let remote = libc::iovec { iov_base: address as *mut _, iov_len: target.len() };
+    let local = libc::iovec {
+        iov_base: target.as_mut_ptr().cast(),
+        iov_len: target.len(),
+    };
+    let remote = libc::iovec {
+        iov_base: address as *mut _,
+        iov_len: target.len(),
+    };
     let read = system_call(
         libc::SYS_process_vm_readv,
-        [crate::session::process_id() as usize, &raw const local as usize, 1, &raw const remote as usize, 1, 0],
+        [
+            crate::session::process_id() as usize,
+            &raw const local as usize,
+            1,
+            &raw const remote as usize,
+            1,
+            0,
+        ],
     );
     read.max(0) as usize
 }

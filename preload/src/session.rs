@@ -66,7 +66,10 @@ fn begin() -> bool {
     if variables.is_null() {
         return false;
     }
-    if STATE.compare_exchange(UNKNOWN, BEGINNING, Relaxed, Relaxed).is_err() {
+    if STATE
+        .compare_exchange(UNKNOWN, BEGINNING, Relaxed, Relaxed)
+        .is_err()
+    {
         return STATE.load(Relaxed) == ON;
     }
     // SAFETY: libc's environment.
@@ -93,7 +96,10 @@ pub(crate) unsafe fn variable<'a>(variables: *const *const c_char, name: &str) -
     // SAFETY: an array of C strings that ends with a null pointer.
     unsafe {
         while !entry.is_null() && !(*entry).is_null() {
-            if let Some(value) = c_bytes(*entry).strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"=")) {
+            if let Some(value) = c_bytes(*entry)
+                .strip_prefix(name.as_bytes())
+                .and_then(|rest| rest.strip_prefix(b"="))
+            {
                 return Some(value);
             }
             entry = entry.add(1);
@@ -128,7 +134,10 @@ pub(crate) fn thread_id() -> u32 {
 }
 
 pub(crate) fn now() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     // SAFETY: a valid place for the result; in the vDSO, without a system call.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
@@ -137,14 +146,28 @@ pub(crate) fn now() -> u64 {
 pub(crate) fn status_of(descriptor: c_int) -> Option<libc::stat> {
     // SAFETY: all zero is a valid value; the kernel fills it.
     let mut status: libc::stat = unsafe { core::mem::zeroed() };
-    (system_call(libc::SYS_fstat, [descriptor as usize, &raw mut status as usize, 0, 0, 0, 0]) == 0).then_some(status)
+    (system_call(
+        libc::SYS_fstat,
+        [descriptor as usize, &raw mut status as usize, 0, 0, 0, 0],
+    ) == 0)
+        .then_some(status)
 }
 
 fn open() -> Option<c_int> {
     // SAFETY: a C string: the path is shorter than its zero-filled buffer.
     let path = unsafe { (*SESSION_PATH.0.get()).as_bytes().as_ptr() };
     let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CLOEXEC | libc::O_NOCTTY;
-    let descriptor = system_call(libc::SYS_openat, [libc::AT_FDCWD as usize, path as usize, flags as usize, 0, 0, 0]);
+    let descriptor = system_call(
+        libc::SYS_openat,
+        [
+            libc::AT_FDCWD as usize,
+            path as usize,
+            flags as usize,
+            0,
+            0,
+            0,
+        ],
+    );
     (descriptor >= 0).then_some(descriptor as c_int)
 }
 
@@ -153,8 +176,14 @@ fn close(descriptor: c_int) {
 }
 
 fn limit(resource: usize) -> u64 {
-    let mut limits = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
-    system_call(libc::SYS_prlimit64, [0, resource, 0, &raw mut limits as usize, 0, 0]);
+    let mut limits = libc::rlimit {
+        rlim_cur: libc::RLIM_INFINITY,
+        rlim_max: libc::RLIM_INFINITY,
+    };
+    system_call(
+        libc::SYS_prlimit64,
+        [0, resource, 0, &raw mut limits as usize, 0, 0],
+    );
     limits.rlim_cur
 }
 
@@ -165,14 +194,24 @@ fn limit(resource: usize) -> u64 {
 fn keep_open() -> bool {
     let Some(low) = open() else { return false };
     let highest = limit(libc::RLIMIT_NOFILE as usize).clamp(1, 1024) - 1;
-    let high = system_call(libc::SYS_fcntl, [low as usize, libc::F_DUPFD_CLOEXEC as usize, highest as usize, 0, 0, 0]);
+    let high = system_call(
+        libc::SYS_fcntl,
+        [
+            low as usize,
+            libc::F_DUPFD_CLOEXEC as usize,
+            highest as usize,
+            0,
+            0,
+            0,
+        ],
+    );
     close(low);
-    if high >= 0 {
-        if let Some(status) = status_of(high as c_int) {
-            DEVICE.store(status.st_dev, Relaxed);
-            INODE.store(status.st_ino, Relaxed);
-            DESCRIPTOR.store(high as c_int, Relaxed);
-        }
+    if high >= 0
+        && let Some(status) = status_of(high as c_int)
+    {
+        DEVICE.store(status.st_dev, Relaxed);
+        INODE.store(status.st_ino, Relaxed);
+        DESCRIPTOR.store(high as c_int, Relaxed);
     }
     true
 }
@@ -184,7 +223,8 @@ fn kept() -> Option<(c_int, i64)> {
         return None;
     }
     let status = status_of(descriptor)?;
-    (status.st_dev == DEVICE.load(Relaxed) && status.st_ino == INODE.load(Relaxed)).then_some((descriptor, status.st_size))
+    (status.st_dev == DEVICE.load(Relaxed) && status.st_ino == INODE.load(Relaxed))
+        .then_some((descriptor, status.st_size))
 }
 
 /// Completes the record and appends it; gives its sequence, by which later records may refer to it.
@@ -196,7 +236,13 @@ pub(crate) fn append(writer: Writer<'_>) -> u32 {
     } else {
         BORROWED | BORROWED_SEQUENCE.fetch_add(1, Relaxed).wrapping_add(1)
     };
-    let header = Header { time: now(), pid, tid: thread_id(), sequence, flags: 0 };
+    let header = Header {
+        time: now(),
+        pid,
+        tid: thread_id(),
+        sequence,
+        flags: 0,
+    };
     let record = writer.finish(header);
     let (descriptor, size, kept) = match kept() {
         Some((descriptor, size)) => (descriptor, size, true),
@@ -208,7 +254,11 @@ pub(crate) fn append(writer: Writer<'_>) -> u32 {
             match self::kept().filter(|_| owner) {
                 Some((descriptor, size)) => (descriptor, size, true),
                 None => match open() {
-                    Some(descriptor) => (descriptor, status_of(descriptor).map_or(0, |status| status.st_size), false),
+                    Some(descriptor) => (
+                        descriptor,
+                        status_of(descriptor).map_or(0, |status| status.st_size),
+                        false,
+                    ),
                     None => return sequence,
                 },
             }
@@ -216,8 +266,20 @@ pub(crate) fn append(writer: Writer<'_>) -> u32 {
     };
     // Growing a file beyond RLIMIT_FSIZE sends SIGXFSZ: rather lose the record, which the gap in the sequences shows.
     const ROOM_FOR_OTHER_WRITERS: u64 = 64 * 1024;
-    if size as u64 + record.len() as u64 + ROOM_FOR_OTHER_WRITERS < limit(libc::RLIMIT_FSIZE as usize) {
-        system_call(libc::SYS_write, [descriptor as usize, record.as_ptr() as usize, record.len(), 0, 0, 0]);
+    if size as u64 + record.len() as u64 + ROOM_FOR_OTHER_WRITERS
+        < limit(libc::RLIMIT_FSIZE as usize)
+    {
+        system_call(
+            libc::SYS_write,
+            [
+                descriptor as usize,
+                record.as_ptr() as usize,
+                record.len(),
+                0,
+                0,
+                0,
+            ],
+        );
     }
     if !kept {
         close(descriptor);

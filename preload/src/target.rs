@@ -39,7 +39,10 @@ impl Target {
 
     /// Whether our entry in `LD_PRELOAD` would break the program or make its loader complain.
     pub(crate) const fn is_harmed(self) -> bool {
-        matches!(self, Target::Musl | Target::ThirtyTwoBit | Target::OtherMachine)
+        matches!(
+            self,
+            Target::Musl | Target::ThirtyTwoBit | Target::OtherMachine
+        )
     }
 }
 
@@ -51,7 +54,9 @@ pub(crate) fn examine(directory: i32, path: &[u8], examined: &mut Short<PATH>) -
     examined.push(path);
     for _ in 0..4 {
         let mut head = [0_u8; 1024];
-        let Some(path) = examined.as_c() else { return Target::Followed };
+        let Some(path) = examined.as_c() else {
+            return Target::Followed;
+        };
         let (length, status) = match read_head(directory, path, &mut head) {
             Ok(read) => read,
             // Executable but not readable: nothing is known.
@@ -61,7 +66,11 @@ pub(crate) fn examine(directory: i32, path: &[u8], examined: &mut Short<PATH>) -
         let head = head.get(..length).unwrap_or_default();
         if let Some(line) = head.strip_prefix(b"#!") {
             let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
-            let interpreter = line.trim_ascii().split(|byte| byte.is_ascii_whitespace()).next().unwrap_or_default();
+            let interpreter = line
+                .trim_ascii()
+                .split(|byte| byte.is_ascii_whitespace())
+                .next()
+                .unwrap_or_default();
             *examined = Short::new();
             examined.push(interpreter);
             continue;
@@ -78,12 +87,19 @@ fn examine_elf(head: &[u8], status: &libc::stat) -> Target {
     if head.get(4) == Some(&1) {
         return Target::ThirtyTwoBit;
     }
-    let half = |at: usize| head.get(at..at + 2).map_or(0, |two| u16::from_le_bytes([two[0], two[1]]));
+    let half = |at: usize| {
+        let two = head.get(at..at + 2).and_then(|two| two.try_into().ok());
+        u16::from_le_bytes(two.unwrap_or_default())
+    };
     let word = |at: usize| {
         let eight = head.get(at..at + 8).and_then(|eight| eight.try_into().ok());
         u64::from_le_bytes(eight.unwrap_or_default()) as usize
     };
-    const THIS_MACHINE: u16 = if cfg!(target_arch = "x86_64") { 62 } else { 183 };
+    const THIS_MACHINE: u16 = if cfg!(target_arch = "x86_64") {
+        62
+    } else {
+        183
+    };
     if half(18) != THIS_MACHINE {
         return Target::OtherMachine;
     }
@@ -103,16 +119,26 @@ fn examine_elf(head: &[u8], status: &libc::stat) -> Target {
         const PT_INTERP: u16 = 3;
         if half(at) == PT_INTERP && half(at + 2) == 0 {
             let (offset, length) = (word(at + 8), word(at + 32));
-            let loader = head.get(offset..offset.saturating_add(length)).unwrap_or_default();
+            let loader = head
+                .get(offset..offset.saturating_add(length))
+                .unwrap_or_default();
             let is_musl = loader.windows(4).any(|four| four == b"musl");
-            return if is_musl { Target::Musl } else { Target::Followed };
+            return if is_musl {
+                Target::Musl
+            } else {
+                Target::Followed
+            };
         }
     }
     Target::Static
 }
 
 /// The first bytes of a regular file and its status, or `errno`.
-fn read_head(directory: i32, path: *const c_char, head: &mut [u8]) -> Result<(usize, libc::stat), i32> {
+fn read_head(
+    directory: i32,
+    path: *const c_char,
+    head: &mut [u8],
+) -> Result<(usize, libc::stat), i32> {
     let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NOCTTY | libc::O_NONBLOCK;
     let arguments = [directory as usize, path as usize, flags as usize, 0, 0, 0];
     let descriptor = system_call(libc::SYS_openat, arguments);
@@ -123,7 +149,10 @@ fn read_head(directory: i32, path: *const c_char, head: &mut [u8]) -> Result<(us
     let status = session::status_of(descriptor as i32);
     let regular = status.filter(|status| status.st_mode & libc::S_IFMT == libc::S_IFREG);
     let length = match regular {
-        Some(_) => system_call(libc::SYS_pread64, [descriptor, head.as_mut_ptr() as usize, head.len(), 0, 0, 0]),
+        Some(_) => system_call(
+            libc::SYS_pread64,
+            [descriptor, head.as_mut_ptr() as usize, head.len(), 0, 0, 0],
+        ),
         None => -1,
     };
     system_call(libc::SYS_close, [descriptor, 0, 0, 0, 0, 0]);

@@ -19,7 +19,10 @@ pub(crate) struct Short<const N: usize> {
 
 impl<const N: usize> Short<N> {
     pub(crate) const fn new() -> Self {
-        Short { bytes: [0; N], length: 0 }
+        Short {
+            bytes: [0; N],
+            length: 0,
+        }
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8] {

@@ -248,10 +248,15 @@ pub(crate) fn thunk_address(number: usize) -> usize {
 pub(crate) fn thunk_at(address: usize) -> Option<usize> {
     let number = |base: usize, count: usize| {
         let distance = address.wrapping_sub(base);
-        (distance % THUNK_BYTES == 0 && distance / THUNK_BYTES < count).then_some(distance / THUNK_BYTES)
+        (distance.is_multiple_of(THUNK_BYTES) && distance / THUNK_BYTES < count)
+            .then_some(distance / THUNK_BYTES)
     };
     number(&raw const jittrace_thunks as usize, THUNKS).or_else(|| {
-        number(&raw const jittrace_all_linked as usize, crate::calls::LINKED.len()).map(|linked| FIRST_LINKED + linked)
+        number(
+            &raw const jittrace_all_linked as usize,
+            crate::calls::LINKED.len(),
+        )
+        .map(|linked| FIRST_LINKED + linked)
     })
 }
 
@@ -336,7 +341,13 @@ exec_list_hooks! {
 
 unsafe fn variadic(registers: *const usize, stack: *const usize, number: usize) -> usize {
     // SAFETY: the caller wrote as many arguments as it has, with a null pointer at the end.
-    unsafe { if number < 5 { *registers.add(number) } else { *stack.add(number - 5) } }
+    unsafe {
+        if number < 5 {
+            *registers.add(number)
+        } else {
+            *stack.add(number - 5)
+        }
+    }
 }
 
 unsafe extern "C" fn count_arguments(registers: *const usize, stack: *const usize) -> usize {
@@ -347,7 +358,11 @@ unsafe extern "C" fn count_arguments(registers: *const usize, stack: *const usiz
     count
 }
 
-unsafe extern "C" fn gather_arguments(registers: *const usize, stack: *const usize, array: *mut usize) -> usize {
+unsafe extern "C" fn gather_arguments(
+    registers: *const usize,
+    stack: *const usize,
+    array: *mut usize,
+) -> usize {
     let mut count = 0;
     loop {
         let argument = unsafe { variadic(registers, stack, count) };

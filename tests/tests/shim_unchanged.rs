@@ -1,0 +1,609 @@
+//! The shim changes nothing: small programs of the kind that a naive shim breaks do the same with and without it.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod shim_harness;
+
+use jittrace_wire::record::{FLAG_CUT, Record};
+use shim_harness::{Lab, SHIM, Session, has, is_root, python, skip};
+use std::process::Command;
+
+macro_rules! fixture {
+    ($name:literal) => {
+        include_str!(concat!("../fixtures/shim/", $name))
+    };
+}
+
+fn runs(session: &Session) -> usize {
+    session
+        .all(|_, record| matches!(record, Record::Start(_)).then_some(()))
+        .len()
+}
+
+#[test]
+fn a_runpath_of_the_caller_still_counts() {
+    let lab = Lab::new();
+    lab.cc("lib/nv/libbar.so", "int bar;", &["-shared", "-fPIC"]);
+    lab.cc(
+        "lib/libfoo.so",
+        fixture!("runpath_foo.c"),
+        &[
+            "-shared",
+            "-fPIC",
+            "-Wl,-rpath,$ORIGIN/nv,--enable-new-dtags",
+            "-ldl",
+        ],
+    );
+    let main = lab.cc(
+        "main",
+        fixture!("runpath_main.c"),
+        &["-Wl,-rpath,$ORIGIN/lib,--enable-new-dtags", "-ldl"],
+    );
+    let (outcome, session) = lab.same("RUNPATH", &|command| *command = lab.command(&main));
+    assert_eq!(outcome.stdout, "found libbar\n");
+    assert!(runs(&session) == 1, "the shim was not there");
+}
+
+#[test]
+fn rtld_next_starts_at_its_caller() {
+    let lab = Lab::new();
+    lab.cc(
+        "libb.so",
+        "const char *ident(void) { return \"B\"; }",
+        &["-shared", "-fPIC"],
+    );
+    lab.cc(
+        "liba.so",
+        fixture!("next_a.c"),
+        &["-shared", "-fPIC", "-ldl"],
+    );
+    let main = lab.cc(
+        "main",
+        fixture!("next_main.c"),
+        &[
+            "-L.",
+            "-Wl,--no-as-needed",
+            "-la",
+            "-lb",
+            "-Wl,-rpath,$ORIGIN",
+        ],
+    );
+    let (outcome, _) = lab.same("RTLD_NEXT", &|command| *command = lab.command(&main));
+    assert_eq!(outcome.stdout, "A B\n");
+}
+
+/// Programs that need nothing but themselves.
+#[test]
+fn programs_do_the_same() {
+    let cases: &[(&str, &str, &[&str])] = &[
+        ("vfork", fixture!("vfork.c"), &[]),
+        ("fork_storm", fixture!("fork_storm.c"), &[]),
+        ("spawn", fixture!("spawn.c"), &[]),
+        ("execle", fixture!("execle.c"), &[]),
+        ("close_fds", fixture!("close_fds.c"), &["-ldl"]),
+        ("errors", fixture!("errors.c"), &["-ldl"]),
+        ("fsize", fixture!("fsize.c"), &["-ldl"]),
+        ("many_arguments", fixture!("many_arguments.c"), &[]),
+        (
+            "static",
+            "int main(void) { puts(\"static\"); return 5; }",
+            &["-static"],
+        ),
+        (
+            "static-pie",
+            "int main(void) { puts(\"static\"); return 6; }",
+            &["-static-pie"],
+        ),
+        (
+            "pg",
+            "int main(void) { puts(\"profiled\"); return 0; }",
+            &["-pg"],
+        ),
+        ("exit1", "int main(void) { return 1; }", &[]),
+        ("exit300", "int main(void) { _exit(300); }", &[]),
+        ("segv", "int main(void) { *(volatile int *)0 = 1; }", &[]),
+        (
+            "kill",
+            "#include <signal.h>\nint main(void) { raise(9); }",
+            &[],
+        ),
+        ("abort", "int main(void) { abort(); }", &[]),
+        ("quick", "int main(void) { quick_exit(9); }", &[]),
+    ];
+    let lab = Lab::new();
+    for (name, source, flags) in cases {
+        let program = lab.cc(
+            name,
+            &format!("#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n{source}"),
+            flags,
+        );
+        let (outcome, session) = lab.same(name, &|command| *command = lab.command(&program));
+        assert!(
+            !outcome.stdout.contains("jittrace") && !outcome.stderr.contains("jittrace"),
+            "{name}: {outcome:?}"
+        );
+        assert_eq!(runs(&session) == 0, name.starts_with("static"), "{name}");
+    }
+}
+
+#[test]
+fn threads_may_load_and_fork() {
+    let lab = Lab::new();
+    for number in [1, 2] {
+        lab.cc(&format!("lib{number}.so"), "int x;", &["-shared", "-fPIC"]);
+    }
+    let program = lab.cc("threads", fixture!("threads.c"), &["-ldl", "-lpthread"]);
+    let (outcome, session) = lab.same("threads", &|command| *command = lab.command(&program));
+    assert_eq!(outcome.stdout, "failed 0\n");
+    assert!(session.records().len() > 3000);
+}
+
+#[test]
+fn no_cuda_name_becomes_present() {
+    let lab = Lab::new();
+    lab.cc(
+        "broken.so",
+        "int cuInit(unsigned); int f(void) { return cuInit(0); }",
+        &["-shared", "-fPIC"],
+    );
+    lab.versioned(
+        "libcudart.so.12",
+        "libcudart.so.12",
+        "libcudart.so.12",
+        "void other(void) {}",
+    );
+    // Linked against a runtime that has the function, run with one that lacks it and is found instead.
+    std::fs::create_dir(lab.file("full")).unwrap();
+    lab.versioned(
+        "full/libnvJitLink.so.12",
+        "libnvJitLink.so.12",
+        "libnvJitLink.so.12",
+        "int __nvJitLinkCreate_12_9(void) { return 0; }",
+    );
+    lab.cc(
+        "broken_versioned.so",
+        "int __nvJitLinkCreate_12_9(void); int g(void) { return __nvJitLinkCreate_12_9(); }",
+        &[
+            "-shared",
+            "-fPIC",
+            "full/libnvJitLink.so.12",
+            "-Wl,-rpath,$ORIGIN",
+        ],
+    );
+    lab.versioned(
+        "libnvJitLink.so.12",
+        "libnvJitLink.so.12",
+        "libnvJitLink.so.12",
+        "int __nvJitLinkCreate_12_8(void) { return 0; }",
+    );
+    let program = lab.cc("weak", fixture!("weak.c"), &["-ldl"]);
+    let (outcome, _) = lab.same("weak", &|command| *command = lab.command(&program));
+    assert!(
+        outcome.stdout.starts_with("0 0 0 0\n0 0 0\n0\n0\n"),
+        "{}",
+        outcome.stdout
+    );
+    assert!(
+        outcome.stdout.contains("undefined symbol: cuInit"),
+        "{}",
+        outcome.stdout
+    );
+    assert!(
+        outcome
+            .stdout
+            .contains("undefined symbol: __nvJitLinkCreate_12_9"),
+        "{}",
+        outcome.stdout
+    );
+}
+
+/// Two runtimes of different majors, and two files of one SONAME, in one process.
+fn majors() -> (Lab, std::path::PathBuf) {
+    let lab = Lab::new();
+    for (directory, major, version) in [("", 12, 12040), ("other/", 12, 12080), ("", 13, 13000)] {
+        let soname = format!("libcudart.so.{major}");
+        let source = fixture!("cudart.c").replace("VERSION", &version.to_string());
+        lab.versioned(&format!("{directory}{soname}"), &soname, &soname, &source);
+    }
+    for major in [12, 13] {
+        let flags = [
+            "-shared",
+            "-fPIC",
+            &format!("libcudart.so.{major}"),
+            "-Wl,-rpath,$ORIGIN",
+        ];
+        lab.cc(&format!("ext{major}.so"), fixture!("ext.c"), &flags);
+    }
+    let program = lab.cc("majors", fixture!("majors.c"), &["-ldl"]);
+    (lab, program)
+}
+
+#[test]
+fn every_extension_keeps_its_runtime() {
+    let (lab, program) = majors();
+    let (outcome, session) = lab.same("majors", &|command| *command = lab.command(&program));
+    assert!(
+        outcome.stdout.contains("./ext13.so 13000") && outcome.stdout.contains("./ext12.so 12040"),
+        "{}",
+        outcome.stdout
+    );
+    let calls = session.all(|_, record| match record {
+        Record::Call(call) => Some((
+            shim_harness::name_of(call.object),
+            call.value,
+            shim_harness::name_of(call.caller),
+            call.thunk != 0,
+        )),
+        _ => None,
+    });
+    assert_eq!(
+        calls,
+        [
+            ("libcudart.so.12", Some(12040), "majors", true),
+            ("libcudart.so.13", Some(13000), "ext13.so", false),
+            ("libcudart.so.12", Some(12040), "ext12.so", false),
+            ("libcudart.so.13", Some(13000), "ext13.so", false),
+            ("libcudart.so.13", Some(13000), "majors", true),
+            ("libcudart.so.12", Some(12080), "majors", true),
+            ("libcudart.so.12", Some(12040), "ext12.so", false),
+        ]
+        .map(|(object, value, caller, thunk)| (
+            object,
+            value,
+            if caller == "majors" { "" } else { caller },
+            thunk
+        ))
+    );
+}
+
+#[test]
+fn a_global_second_copy_of_a_runtime_is_called_when_the_loader_would() {
+    let lab = Lab::new();
+    for (directory, version) in [("a/", 12040), ("b/", 12080)] {
+        let source = fixture!("cudart.c").replace("VERSION", &version.to_string());
+        lab.versioned(
+            &format!("{directory}libcudart.so.12"),
+            "libcudart.so.12",
+            "libcudart.so.12",
+            &source,
+        );
+    }
+    lab.cc(
+        "ext.so",
+        fixture!("ext.c"),
+        &["-shared", "-fPIC", "a/libcudart.so.12"],
+    );
+    let source = r#"
+        #include <dlfcn.h>
+        #include <stdio.h>
+        int main(void) {
+            dlopen("a/libcudart.so.12", RTLD_NOW | RTLD_LOCAL);
+            dlopen("b/libcudart.so.12", RTLD_NOW | RTLD_GLOBAL);
+            int (*version)(void) = dlsym(dlopen("./ext.so", RTLD_NOW), "version");
+            printf("%d\n", version());
+        }"#;
+    let program = lab.cc("global", source, &["-ldl"]);
+    let (outcome, _) = lab.same("global copy", &|command| *command = lab.command(&program));
+    assert_eq!(outcome.stdout, "12080\n");
+}
+
+#[test]
+fn a_program_linked_to_the_runtime_calls_it() {
+    let lab = Lab::new();
+    let source = fixture!("cudart.c").replace("VERSION", "12040");
+    lab.versioned(
+        "libcudart.so.12",
+        "libcudart.so.12",
+        "libcudart.so.12",
+        &source,
+    );
+    let main = "int version(void); int printf(const char *, ...); int main(void) { printf(\"%d\\n\", version()); }";
+    for (name, flags) in [("now", "-Wl,-z,now"), ("lazy", "-Wl,-z,lazy")] {
+        let program = lab.cc(
+            name,
+            &format!("{}\n{main}", fixture!("ext.c")),
+            &["libcudart.so.12", "-Wl,-rpath,$ORIGIN", flags],
+        );
+        let (outcome, session) = lab.same(name, &|command| *command = lab.command(&program));
+        assert_eq!(outcome.stdout, "12040\n");
+        assert_eq!(
+            session.all(|_, record| match record {
+                Record::Call(call) => call.value,
+                _ => None,
+            }),
+            [12040]
+        );
+    }
+}
+
+#[test]
+fn a_library_with_initial_exec_tls_may_be_preloaded_too() {
+    let lab = Lab::new();
+    let tls = lab.cc("tls.so", fixture!("tls.c"), &["-shared", "-fPIC"]);
+    let (outcome, session) = lab.same("tls", &|command| {
+        *command = lab.command("/bin/true");
+        command.env("LD_PRELOAD", &tls);
+    });
+    assert_eq!(outcome.stderr, "tls 7\n");
+    assert_eq!(runs(&session), 1);
+}
+
+#[test]
+fn a_setuid_program_runs_as_it_does() {
+    if !is_root() {
+        return skip("a setuid program of another user needs root");
+    }
+    let lab = Lab::new();
+    let program = lab.cc("secure", fixture!("secure.c"), &[]);
+    let prepare = format!("chown 65534 {0} && chmod 4755 {0}", program.display());
+    assert!(
+        Command::new("sh")
+            .args(["-c", &prepare])
+            .status()
+            .unwrap()
+            .success()
+    );
+    std::fs::set_permissions(
+        lab.path(),
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
+    let (outcome, session) = lab.same("setuid", &|command| {
+        *command = lab.command("sh");
+        command.args(["-c", "./secure; echo $?"]);
+    });
+    assert!(outcome.stdout.starts_with("secure 1 shim "), "{outcome:?}");
+    let reasons = session.all(|_, record| match record {
+        Record::NotFollowed(not) => Some(not.reason.value.to_owned()),
+        _ => None,
+    });
+    assert_eq!(reasons, ["setuid"]);
+}
+
+#[test]
+fn python_starts_programs_as_before() {
+    let lab = Lab::new();
+    let script = r#"
+import multiprocessing, os, subprocess
+def work(x): return x * x
+def main():
+    print(subprocess.run(["echo", "hi"], capture_output=True, text=True))
+    print(subprocess.run("echo shell; exit 3", shell=True, capture_output=True, text=True))
+    print(subprocess.run(["/bin/sh", "-c", "echo $A"], env={"A": "only"}, capture_output=True, text=True))
+    print(subprocess.run(["env"], env={}, capture_output=True, text=True))
+    try: subprocess.run(["no-such-program"])
+    except FileNotFoundError as error: print(error)
+    print(os.system("exit 4"), os.popen("echo popen").read())
+    print(subprocess.run(["true"], close_fds=False, preexec_fn=lambda: os.write(2, b"in the child\n")))
+    pid = os.fork()
+    if pid == 0: os._exit(9)
+    print(os.waitpid(pid, 0)[1])
+    for method in "fork", "spawn", "forkserver":
+        with multiprocessing.get_context(method).Pool(2) as pool: print(method, pool.map(work, range(5)))
+if __name__ == "__main__": main()
+"#;
+    std::fs::write(lab.file("starts.py"), script).unwrap();
+    let (_, session) = lab.same("python", &|command| {
+        *command = lab.command(python());
+        command.arg("starts.py");
+    });
+    assert!(runs(&session) > 10);
+}
+
+#[test]
+fn ten_thousand_arguments_are_cut_with_a_mark() {
+    let lab = Lab::new();
+    let program = lab.cc("many", fixture!("many_arguments.c"), &[]);
+    let (_, session) = lab.same("many arguments", &|command| {
+        *command = lab.command(&program)
+    });
+    let starts = session.all(|header, record| match record {
+        Record::Start(start) => Some((
+            start.argc,
+            header.flags & FLAG_CUT != 0,
+            start.argv.iter().count() > 100,
+            !start.env.is_empty(),
+        )),
+        _ => None,
+    });
+    assert_eq!(starts[1], (10_001, true, true, true));
+}
+
+#[test]
+fn without_room_for_the_session_file_the_program_runs_on() {
+    if !is_root() {
+        return skip("a full file system needs root to mount one");
+    }
+    let lab = Lab::new();
+    let disk = lab.file("disk");
+    std::fs::create_dir(&disk).unwrap();
+    if !Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=8k", "tmpfs"])
+        .arg(&disk)
+        .status()
+        .is_ok_and(|status| status.success())
+    {
+        return skip("no tmpfs may be mounted here");
+    }
+    let run = |session: &str| {
+        lab.command("timeout")
+            .args([
+                "60",
+                "python3",
+                "-c",
+                "import ctypes, json, subprocess; print(subprocess.run(['echo', 'x']).returncode)",
+            ])
+            .env("LD_PRELOAD", SHIM)
+            .env(jittrace_wire::SESSION_VARIABLE, session)
+            .output()
+            .unwrap()
+    };
+    std::fs::write(disk.join("session"), b"").unwrap();
+    let full = run(disk.join("session").to_str().unwrap());
+    let missing = run("/nonexistent/session");
+    let _ = Command::new("umount").arg(&disk).status();
+    for output in [full, missing] {
+        assert!(
+            output.status.success() && output.stderr.is_empty(),
+            "{output:?}"
+        );
+        assert_eq!(output.stdout, b"x\n0\n");
+    }
+}
+
+/// System calls of a program, without those of the loader before the program's own first instruction.
+fn system_calls(lab: &Lab, variables: &[(&str, &str)], program: &[&str]) -> Vec<String> {
+    let log = lab.file("strace");
+    let mut command = lab.command("strace");
+    command.args(["-f", "-o"]).arg(&log);
+    for (name, value) in variables {
+        command.arg("-E").arg(format!("{name}={value}"));
+    }
+    assert!(command.args(program).output().unwrap().status.success());
+    let text = std::fs::read_to_string(&log).unwrap();
+    text.lines()
+        .filter_map(|line| {
+            line.split_whitespace()
+                .nth(1)?
+                .split('(')
+                .next()
+                .map(str::to_owned)
+        })
+        .collect()
+}
+
+#[test]
+fn without_a_session_there_is_not_one_system_call_more() {
+    if !has("strace") {
+        return skip("strace is not installed");
+    }
+    let lab = Lab::new();
+    // The loader's own work for a preloaded library is not ours: compare what comes after the start of the program.
+    let script = "import ctypes, subprocess, os; ctypes.CDLL('libm.so.6'); subprocess.run(['/bin/true']); os.stat('/tmp')";
+    let python = python();
+    let main = [python.as_str(), "-S", "-E", "-c", script];
+    let after_start = |calls: Vec<String>| {
+        let start = calls.iter().position(|call| call == "munmap").unwrap();
+        let mut counts = std::collections::BTreeMap::<String, usize>::new();
+        for call in &calls[start..] {
+            *counts.entry(call.clone()).or_default() += 1;
+        }
+        // Memory is asked for by address space layout, which differs from run to run.
+        counts.retain(|name, _| {
+            !matches!(
+                name.as_str(),
+                "brk"
+                    | "mmap"
+                    | "munmap"
+                    | "mprotect"
+                    | "rt_sigreturn"
+                    | "---"
+                    | "futex"
+                    | "+++"
+                    | "<..."
+            )
+        });
+        counts
+    };
+    let empty = lab.cc("empty.so", "int empty;", &["-shared", "-fPIC"]);
+    let with_empty = after_start(system_calls(
+        &lab,
+        &[("LD_PRELOAD", empty.to_str().unwrap())],
+        &main,
+    ));
+    let with_shim = after_start(system_calls(&lab, &[("LD_PRELOAD", SHIM)], &main));
+    assert_eq!(with_shim, with_empty);
+}
+
+#[test]
+fn a_traced_true_makes_few_system_calls_more() {
+    if !has("strace") {
+        return skip("strace is not installed");
+    }
+    let lab = Lab::new();
+    let empty = lab.cc("empty.so", "int empty;", &["-shared", "-fPIC"]);
+    std::fs::write(lab.file("session"), b"").unwrap();
+    let session = lab.file("session");
+    let bare = system_calls(
+        &lab,
+        &[("LD_PRELOAD", empty.to_str().unwrap())],
+        &["/bin/true"],
+    );
+    let variables = [
+        ("LD_PRELOAD", SHIM),
+        (jittrace_wire::SESSION_VARIABLE, session.to_str().unwrap()),
+    ];
+    let traced = system_calls(&lab, &variables, &["/bin/true"]);
+    let added = traced.len().saturating_sub(bare.len());
+    // Opening the session (6), who and where it is (6), three records (5 each), what is loaded (3 stats).
+    assert!(added <= 36, "{added} more: {traced:?}");
+}
+
+#[test]
+fn the_shim_runs_on_glibc_2_17_and_exports_nothing_but_hooks() {
+    if !has("objdump") {
+        return skip("objdump is not installed");
+    }
+    let objdump = |flag: &str| {
+        String::from_utf8(
+            Command::new("objdump")
+                .args([flag, SHIM])
+                .output()
+                .unwrap()
+                .stdout,
+        )
+        .unwrap()
+    };
+    let symbols = objdump("-T");
+    for line in symbols.lines() {
+        if let Some(version) = line.split("GLIBC_2.").nth(1) {
+            let minor: u32 = version
+                .split([')', ' ', '.'])
+                .next()
+                .unwrap()
+                .parse()
+                .unwrap();
+            assert!(minor <= 17, "{line}");
+        }
+    }
+    let defined: Vec<&str> = symbols
+        .lines()
+        .filter(|line| line.contains(".text"))
+        .collect();
+    for line in &defined {
+        let name = line.split_whitespace().last().unwrap();
+        if name.starts_with("cuda")
+            || name.starts_with("nvrtc")
+            || name.contains("nvJitLink")
+            || name.starts_with("nvml")
+        {
+            assert!(
+                line.contains("(lib"),
+                "a CUDA name with no hidden version: {line}"
+            );
+        }
+        assert!(
+            !name.starts_with("cu") || name.starts_with("cuda"),
+            "a driver name: {line}"
+        );
+        assert!(
+            !name.contains("jittrace") && !name.starts_with('_')
+                || matches!(name, "_exit" | "_Exit" | "__gmon_start__")
+                || name.starts_with("__open")
+                || name.starts_with("__xstat")
+                || name.starts_with("__lxstat")
+                || name.starts_with("__fxstatat"),
+            "{line}"
+        );
+    }
+    assert!(defined.len() > 20);
+    let needed: Vec<_> = objdump("-p")
+        .lines()
+        .filter_map(|line| {
+            line.trim()
+                .strip_prefix("NEEDED")
+                .map(|name| name.trim().to_owned())
+        })
+        .collect();
+    assert_eq!(needed, ["libc.so.6"]);
+}
