@@ -6,6 +6,7 @@
 pub mod cache;
 pub mod commandline;
 pub mod component;
+pub mod diff;
 pub mod distribution;
 pub mod elf;
 pub mod event;

@@ -553,7 +553,7 @@ fn process_lines(report: &Report) -> Vec<String> {
 }
 
 /// Text that Markdown leaves as it is: no markup, no mention, no reference to another issue.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let text = phrase::one_line(text);
     let mut out = String::with_capacity(text.len() + 8);
     for c in text.chars() {
@@ -611,7 +611,7 @@ fn cell(text: &str) -> String {
 }
 
 /// A code span; its fence is longer than any run of backticks inside.
-fn code(text: &str) -> String {
+pub(crate) fn code(text: &str) -> String {
     let text = phrase::one_line(text);
     let mut longest = 0;
     let mut run = 0;

@@ -657,8 +657,14 @@ pub(crate) fn respelled(service: bool) -> Report {
         "13.2",
         service,
     )];
+    for cache in &mut report.caches {
+        cache.owner = "app.py".into();
+    }
     if service {
         report.builds = compile(&built, root);
+        for build in &mut report.builds {
+            build.started_by = some("app.py");
+        }
         report.findings = vec![Finding {
             id: "cache-rebuilt-without-change".into(),
             severity: Severity::Warning,
@@ -685,6 +691,8 @@ pub(crate) fn all() -> Vec<(&'static str, Report)> {
         ("libcuda", libcuda(false)),
         ("login shell", respelled(false)),
         ("service", respelled(true)),
+        ("stale first", stale(false)),
+        ("stale second", stale(true)),
         ("full", full()),
     ]
 }
@@ -731,5 +739,56 @@ pub(crate) fn full() -> Report {
     }
     report.notes = vec!["the trace was cut off".into()];
     report.traces = vec!["a.jtrace".into(), "b.jtrace".into()];
+    report
+}
+
+/// Another CUDA_HOME to no effect: the cache has no toolkit in its key (case D16).
+pub(crate) fn stale(second: bool) -> Report {
+    let mut report = base(&["python3", "app.py"]);
+    let home = if second {
+        "/opt/cuda-13.2"
+    } else {
+        "/opt/cuda-13.0"
+    };
+    report.environment.insert("CUDA_HOME".into(), home.into());
+    let artifact = "/w/cache/0.6.9/90a/sampling/sampling.so";
+    report.caches = vec![cache(
+        u64::from(second),
+        u64::from(!second),
+        u64::from(!second),
+        artifact,
+        "13.0",
+        !second,
+    )];
+    let mut app = component("app.py", "", None, Vec::new());
+    if second {
+        report.findings = vec![Finding {
+            id: "cache-stale-toolkit".into(),
+            severity: Severity::Warning,
+            component: some("app.py"),
+            title: format!(
+                "sampling.so came from the cache, built with 13.0; CUDA_HOME={home} had no effect on it"
+            ),
+            evidence: vec![Evidence {
+                event: 900,
+                text: "sampling.so opened".into(),
+            }],
+            remedy: vec!["rm -r /w/cache/0.6.9/90a/sampling".into()],
+            confidence: Confidence::Proven,
+            ..Finding::default()
+        }];
+    } else {
+        report.builds = compile(artifact, home);
+        let nvcc = resolved(
+            "/opt/cuda-13.0/bin/nvcc",
+            "13.0",
+            "cuda-13.0",
+            Rule::CudaHome,
+            "CUDA_HOME=/opt/cuda-13.0",
+            &[4],
+        );
+        app.resolved.insert("nvcc".into(), vec![nvcc]);
+    }
+    report.components = vec![app];
     report
 }

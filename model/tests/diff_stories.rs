@@ -1,0 +1,248 @@
+//! Pairs of runs whose cause is known: the first line of the diff is it.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use jittrace_model::{
+    diff::{self, Diff, Kind, NOTHING, Weight, compare},
+    event::{Outcome, Rule},
+    report::{Report, Severity, text::Style},
+};
+
+mod stories;
+
+fn text(good: &Report, bad: &Report) -> String {
+    diff::text(&compare(good, bad), Style::default())
+}
+
+#[test]
+fn the_first_line_is_the_cause() {
+    let mut upgraded = stories::founding();
+    upgraded.environment = stories::before_upgrade().environment;
+    for (name, good, bad, cause) in [
+        (
+            "check",
+            stories::healthy(),
+            stories::founding(),
+            "CUDA_HOME is unset, it was /opt/toolkits/cuda-13.0 in the good run: flashinfer's nvcc is 12.4.131 instead of 13.0.88 (rule path instead of cuda-home)",
+        ),
+        (
+            "cold to warm",
+            stories::healthy(),
+            stories::warm(),
+            "CUDA_HOME=/opt/toolkits/cuda-12.4 instead of /opt/toolkits/cuda-13.0: page.so came from the cache, built with 13.0; CUDA_HOME=12.4 had no effect on it",
+        ),
+        (
+            "upgrade",
+            stories::before_upgrade(),
+            upgraded,
+            "flashinfer is 0.6.8.post1 instead of 0.6.6",
+        ),
+        (
+            "D06",
+            stories::nvjitlink(false),
+            stories::nvjitlink(true),
+            "LD_LIBRARY_PATH=/opt/cuda-12.1/lib64, unset in the good run: nvidia-cusparse-cu12's nvjitlink is 12.1 instead of 12.9 (rule ld-library-path instead of runpath)",
+        ),
+        (
+            "D14",
+            stories::libcuda(false),
+            stories::libcuda(true),
+            "app.py's libcuda is 575.57.08 instead of 580.65.06 (rule ld-so-cache)",
+        ),
+        (
+            "D15",
+            stories::respelled(false),
+            stories::respelled(true),
+            "PATH has /opt/cuda/bin instead of /opt/cuda-13.2/bin: app.py's nvcc was named /opt/cuda-13.2/bin/nvcc and is named /opt/cuda/bin/nvcc now, the same file, yet everything was compiled again",
+        ),
+        (
+            "D16",
+            stories::stale(false),
+            stories::stale(true),
+            "CUDA_HOME=/opt/cuda-13.2 instead of /opt/cuda-13.0: sampling.so came from the cache, built with 13.0; CUDA_HOME=/opt/cuda-13.2 had no effect on it",
+        ),
+    ] {
+        let text = text(&good, &bad);
+        assert_eq!(text.lines().next(), Some(cause), "{name}:\n{text}");
+        for line in text.lines().skip(1) {
+            assert!(line.chars().count() <= 100, "{name}: {line}");
+        }
+        let markdown = diff::markdown(&compare(&good, &bad));
+        assert!(markdown.starts_with("### 🔀 "), "{name}");
+    }
+}
+
+#[test]
+fn the_founding_pair() {
+    insta::assert_snapshot!(text(&stories::healthy(), &stories::founding()));
+}
+
+#[test]
+fn a_rebuild_without_a_change() {
+    insta::assert_snapshot!(text(&stories::respelled(false), &stories::respelled(true)));
+}
+
+#[test]
+fn the_founding_pair_as_markdown() {
+    insta::assert_snapshot!(diff::markdown(&compare(
+        &stories::healthy(),
+        &stories::founding()
+    )));
+}
+
+/// The same run at another time: other pids, event numbers, durations, temporary names, order.
+fn again(report: &Report, run: u64) -> Report {
+    let mut report = report.clone();
+    report.duration_ns += run * 700_000_000;
+    let pid = |pid: u32| pid + 1000 * u32::try_from(run).unwrap();
+    for process in &mut report.processes {
+        process.pid = pid(process.pid);
+        process.ppid = pid(process.ppid);
+        process.start += run;
+    }
+    report.processes.reverse();
+    for component in &mut report.components {
+        for entry in component.resolved.values_mut().flatten() {
+            entry.events.iter_mut().for_each(|event| *event += run * 37);
+            entry.pids = vec![pid(4711)];
+            if run % 2 == 1 {
+                entry.candidates.clear();
+            }
+        }
+    }
+    if run.is_multiple_of(3) {
+        report.components.reverse();
+    }
+    for build in &mut report.builds {
+        build.pid = pid(build.pid);
+        build.start_ns += run * 1_000_000;
+        build.duration_ns = build.duration_ns.map(|duration| duration + run * 9_000_000);
+        build.argv.push(format!("/tmp/tmpxft_0000{run}/page.ii"));
+    }
+    for cache in &mut report.caches {
+        cache.hits += run;
+    }
+    report.command.push("x".into());
+    *report.command.last_mut().unwrap() = format!("/tmp/run-{run}/app.py");
+    report
+        .environment
+        .insert("PWD".into(), format!("/tmp/run-{run}"));
+    report
+}
+
+#[test]
+fn ten_runs_of_the_same_thing_are_the_same() {
+    for (name, report) in stories::all() {
+        let first = again(&report, 0);
+        for run in 0..10 {
+            let diff = compare(&first, &again(&report, run));
+            assert!(
+                diff.same,
+                "{name}, run {run}:\n{}",
+                diff::text(&diff, Style::default())
+            );
+            assert_eq!(diff.headline, NOTHING);
+        }
+    }
+}
+
+#[test]
+fn another_spelling_of_the_same_file_is_no_change() {
+    let good = stories::healthy();
+    let mut bad = good.clone();
+    bad.environment
+        .insert("CUDA_HOME".into(), "/usr/local/cuda".into());
+    for entry in bad.components[0].resolved.values_mut().flatten() {
+        entry.path = "/usr/local/cuda/bin/nvcc".into();
+        entry.rule_detail = "CUDA_HOME=/usr/local/cuda".into();
+    }
+    // Nothing was compiled this time, nor in the good run.
+    let (mut good, mut bad) = (good, bad);
+    for report in [&mut good, &mut bad] {
+        report.builds.clear();
+        report.caches.clear();
+    }
+    let diff = compare(&good, &bad);
+    assert!(diff.same, "{}", diff::text(&diff, Style::default()));
+    assert!(
+        diff.changes
+            .iter()
+            .any(|change| change.kind == Kind::Environment && change.weight == Weight::None)
+    );
+}
+
+#[test]
+fn a_failed_look_up_is_no_fault_and_a_successful_one_no_proof() {
+    // More places are tried on the way to the same file: nothing.
+    let good = stories::healthy();
+    let mut bad = good.clone();
+    for entry in bad.components[0].resolved.values_mut().flatten() {
+        entry.candidates.insert(
+            0,
+            stories::candidate("/nowhere/nvcc", Rule::Path, Outcome::Missing),
+        );
+    }
+    assert!(compare(&good, &bad).same);
+    // Every look-up succeeds, one of them elsewhere: that is the cause.
+    let diff = compare(&stories::libcuda(false), &stories::libcuda(true));
+    assert!(!diff.same && diff.changes[0].kind == Kind::Resolution);
+}
+
+#[test]
+fn two_hosts_say_what_one_lacks() {
+    let good = stories::healthy();
+    let mut bad = stories::healthy();
+    bad.host.name = "gpu18".into();
+    for component in &mut bad.components {
+        for entry in component.resolved.values_mut().flatten() {
+            entry.path = entry
+                .path
+                .replace("/srv/venv", "/data/env")
+                .replace("/opt/toolkits", "/usr/local");
+            entry.realpath = entry.path.clone();
+        }
+    }
+    bad.components.truncate(1);
+    bad.driver.version = Some("575.57.08".into());
+    let diff = compare(&good, &bad);
+    let titles: Vec<&str> = diff
+        .changes
+        .iter()
+        .filter(|change| change.weight != Weight::None)
+        .map(|change| change.title.as_str())
+        .collect();
+    assert_eq!(titles[0], "the driver is 575.57.08 instead of 580.65.06");
+    assert!(
+        titles
+            .iter()
+            .any(|title| title.contains("only the good run has component torch")),
+        "{titles:?}"
+    );
+    assert!(
+        !titles.iter().any(|title| title.contains("/data/env")),
+        "{titles:?}"
+    );
+}
+
+#[test]
+fn a_new_note_is_not_a_difference() {
+    let good = stories::healthy();
+    let mut bad = good.clone();
+    bad.findings = stories::founding().findings;
+    bad.findings
+        .retain(|finding| finding.severity == Severity::Note);
+    assert!(compare(&good, &bad).same);
+}
+
+#[test]
+fn the_json_form_reads_back() {
+    let diff = compare(&stories::healthy(), &stories::founding());
+    let text = serde_json::to_string(&diff).unwrap();
+    let back: Diff = serde_json::from_str(&text).unwrap();
+    assert_eq!(serde_json::to_string(&back).unwrap(), text);
+    assert!(
+        text.starts_with(
+            r#"{"schema":"jittrace.diff/1","same":false,"headline":"CUDA_HOME is unset"#
+        ),
+        "{text}"
+    );
+}
