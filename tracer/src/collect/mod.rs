@@ -3,6 +3,7 @@
 //!
 //! It runs in a thread of its own beside the launcher, and touches nothing of the traced program but files.
 
+mod cache_facts;
 mod facts;
 mod host;
 mod host_files;
@@ -14,13 +15,15 @@ mod translate;
 mod watch;
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     io::{self, Write},
     path::PathBuf,
+    rc::Rc,
     time::{Duration, Instant},
 };
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+use indexmap::IndexMap;
 use jittrace_model::{
     Model,
     event::{Body, Event, EventId, Fact, Lost, ProcessExit, Source},
@@ -30,6 +33,7 @@ use jittrace_model::{
 };
 
 use self::{
+    cache_facts::CacheFacts,
     facts::Facts,
     replay::Replay,
     tail::Tail,
@@ -102,6 +106,8 @@ pub fn collect(plan: Plan, words: &Receiver<Word>) -> io::Result<Collected> {
         model: Model::new(plan.header),
         redactor: plan.redactor,
         facts: Facts::default(),
+        caches: CacheFacts::default(),
+        environments: HashMap::new(),
         replay: Replay::default(),
         tools: HashSet::new(),
         began: plan.began,
@@ -273,6 +279,9 @@ struct Desk {
     model: Model,
     redactor: Redactor,
     facts: Facts,
+    caches: CacheFacts,
+    /// Environments of the living processes.
+    environments: HashMap<u32, Rc<IndexMap<String, String>>>,
     replay: Replay,
     /// Processes that run a build tool or a shell.
     tools: HashSet<u32>,
@@ -291,6 +300,7 @@ impl Sink for Desk {
             Body::ProcessExit(_) => {
                 self.replay.end(pid);
                 self.tools.remove(&pid);
+                self.environments.remove(&pid);
             }
             Body::LibraryLoaded(loaded) => {
                 if loaded.at_start && self.tools.contains(&pid) && !replay::is_of_cuda(&loaded.path)
@@ -328,6 +338,11 @@ impl Sink for Desk {
 impl Desk {
     fn begin(&mut self, pid: u32, start: &jittrace_model::event::ProcessStart) {
         self.replay.start(pid, start);
+        let environment = match self.environments.get(&start.ppid) {
+            Some(parents) if start.forked => Rc::clone(parents),
+            _ => Rc::new(start.env.clone()),
+        };
+        self.environments.insert(pid, environment);
         let is_tool =
             |path: &str| tool::Kind::of(path.rsplit('/').next().unwrap_or_default()).is_some();
         let script = start
@@ -374,6 +389,8 @@ impl Desk {
     /// Looks up what the model needs to understand an event.
     fn look_up(&mut self, draft: &mut Draft, told: &mut Vec<Fact>) {
         let facts = &mut self.facts;
+        let environment = self.environments.get(&draft.pid).cloned();
+        let variable = |name: &str| environment.as_ref()?.get(name).cloned();
         match &mut draft.body {
             Body::ProcessStart(start) => {
                 told.extend(facts.process(start));
@@ -399,6 +416,9 @@ impl Desk {
             Body::LibraryLoaded(loaded) => {
                 facts.frames(&mut loaded.python, told);
                 facts.file(&loaded.path, told);
+                if !loaded.at_start {
+                    told.extend(self.caches.look(&loaded.path, &variable));
+                }
             }
             Body::LibraryFailed(failed) => facts.frames(&mut failed.python, told),
             Body::Call(call) => {
@@ -407,7 +427,13 @@ impl Desk {
                     caller.distribution = facts.owner(&caller.object, told);
                 }
             }
-            Body::File(access) => facts.access(access, told),
+            Body::File(access) => {
+                facts.access(access, told);
+                told.extend(self.caches.look(&access.path, &variable));
+                if let Some(to) = &access.to {
+                    told.extend(self.caches.look(to, &variable));
+                }
+            }
             _ => {}
         }
     }
