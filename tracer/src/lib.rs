@@ -2,10 +2,15 @@
 //!
 //! - [`cli`]: what can be asked
 //! - [`run`]: `jittrace -- COMMAND`: [`launch`], [`collect`], report
+//! - [`attach`]: `jittrace attach PID`
+//! - [`conclude`]: the end of a trace; [`masking`]: what must not be in it
 //! - [`output`]: where a trace is written
 
+pub mod attach;
 pub mod cli;
 pub mod collect;
+pub mod conclude;
 pub mod launch;
+pub mod masking;
 pub mod output;
 pub mod run;

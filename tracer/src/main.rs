@@ -4,15 +4,22 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use jittrace::{
-    cli::{Action, Cli},
+    attach,
+    cli::{Action, AttachArgs, Cli},
     run,
 };
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.action {
+        None if cli.pid.is_some() => attach::attach(&AttachArgs {
+            trace: cli.run.trace,
+            pid: cli.pid,
+            pid_option: None,
+        }),
         None => run::run(&cli.run),
         Some(Action::Run(args)) => run::run(&args),
+        Some(Action::Attach(args)) => attach::attach(&args),
         Some(_) => Err(anyhow::anyhow!("not built yet")),
     };
     outcome.unwrap_or_else(|error| {

@@ -2,27 +2,23 @@
 
 use std::{
     ffi::OsString,
-    io::{self, IsTerminal, Write},
-    path::{Path, PathBuf},
+    io,
+    path::PathBuf,
     process::ExitCode,
     thread,
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use anyhow::{Context, Result};
-use jittrace_model::{
-    Model,
-    log::{FORMAT, Header, SourceState, SourceStatus},
-    redact::{Options, Places, Redactor},
-    report::text,
-};
+use jittrace_model::log::{FORMAT, Header, SourceState, SourceStatus};
 use jittrace_wire::{OPTIONS_VARIABLE, SESSION_VARIABLE};
 
 use crate::{
     cli::{RunArgs, SourceChoice, TraceArgs},
-    collect::{self, Collected, Plan, Word},
+    collect::{self, Inputs, Plan, Word},
+    conclude::{ReportChoice, conclude},
     launch::{self, Command, Ended, Reach, Session},
-    output,
+    masking, output,
 };
 
 /// Status when jittrace itself fails, as `env` and `timeout` give it.
@@ -53,13 +49,7 @@ fn trace(args: &RunArgs) -> Result<Ended> {
     let followed = reach == Reach::Yes && args.trace.source != SourceChoice::Ebpf;
     let command = Command::new(&args.command, environment(&args.trace, &session, followed))?;
 
-    let mut redactor = Redactor::new(redaction(&args.trace));
-    redactor.learn_environment(std::env::vars_os().map(|(n, v)| {
-        (
-            n.to_string_lossy().into_owned(),
-            v.to_string_lossy().into_owned(),
-        )
-    }));
+    let mut redactor = masking::redactor(&args.trace);
     let mut header = header(args, &reach);
     redactor.header(&mut header);
 
@@ -72,17 +62,19 @@ fn trace(args: &RunArgs) -> Result<Ended> {
     let plan = Plan {
         header,
         trace: Box::new(io::BufWriter::new(file)),
-        session: session
-            .open()
-            .context("cannot read the session file that was just made")?,
         redactor,
         began,
         root: launched.pid as u32,
-        unreached: match reach {
-            Reach::No(reason) => Some((PathBuf::from(&program), reason)),
-            Reach::Yes => None,
+        inputs: Inputs::Launch {
+            session: session
+                .open()
+                .context("cannot read the session file that was just made")?,
+            unreached: match reach {
+                Reach::No(reason) => Some((PathBuf::from(&program), reason)),
+                Reach::Yes => None,
+            },
+            wait_all: args.trace.wait_all,
         },
-        wait_all: args.trace.wait_all,
         listener: None,
     };
     let (words, heard) = crossbeam_channel::unbounded();
@@ -130,28 +122,6 @@ fn environment(trace: &TraceArgs, session: &Session, followed: bool) -> Vec<(OsS
     env
 }
 
-/// What is masked. The placeholders of one user on one machine are the same in every trace, so that a diff works.
-fn redaction(trace: &TraceArgs) -> Options {
-    let machine = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
-    let user = rustix::process::getuid().as_raw();
-    let places = trace.redact.map(|crate::cli::Redact::Paths| Places {
-        homes: std::env::var("HOME").into_iter().collect(),
-        users: ["USER", "LOGNAME", "SUDO_USER"]
-            .iter()
-            .filter_map(|n| std::env::var(n).ok())
-            .collect(),
-        projects: std::env::current_dir()
-            .map(|d| d.to_string_lossy().into_owned())
-            .into_iter()
-            .collect(),
-        hosts: vec![collect::host().name],
-    });
-    Options {
-        key: format!("{}/{user}", machine.trim()).into_bytes(),
-        places,
-    }
-}
-
 fn header(args: &RunArgs, reach: &Reach) -> Header {
     let preload = match (args.trace.source, reach) {
         (SourceChoice::Ebpf, _) => SourceStatus {
@@ -184,98 +154,5 @@ fn header(args: &RunArgs, reach: &Reach) -> Header {
             .map_or(0, |d| d.as_nanos() as u64),
         host: collect::host(),
         sources: vec![preload],
-    }
-}
-
-/// What is shown at the end, and where.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct ReportChoice {
-    format: Format,
-    file: Option<PathBuf>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
-    Text,
-    Markdown,
-    Json,
-    None,
-}
-
-impl ReportChoice {
-    fn parse(text: Option<&str>) -> Result<ReportChoice> {
-        let text = text.unwrap_or("text");
-        let (format, file) = match text.split_once('=') {
-            Some((format, file)) => (format, Some(PathBuf::from(file))),
-            None => (text, None),
-        };
-        let format = match format {
-            "text" => Format::Text,
-            "markdown" => Format::Markdown,
-            "json" => Format::Json,
-            "none" => Format::None,
-            other => anyhow::bail!(
-                "--report knows text, markdown, json and none, each with =FILE, not {other:?}"
-            ),
-        };
-        Ok(ReportChoice { format, file })
-    }
-}
-
-/// Writes the report and says where the trace is.
-fn conclude(trace: &TraceArgs, choice: &ReportChoice, path: &Path, collected: &Collected) {
-    if let Some(error) = &collected.trouble {
-        eprintln!(
-            "jittrace: the trace {} is incomplete: {error}; the report covers all of it",
-            path.display()
-        );
-    }
-    if let Err(error) = report(trace, choice, &collected.model) {
-        eprintln!("jittrace: {error:#}");
-    }
-    if trace.quiet {
-        return;
-    }
-    if !collected.still_running.is_empty() {
-        let pids: Vec<String> = collected
-            .still_running
-            .iter()
-            .take(10)
-            .map(ToString::to_string)
-            .collect();
-        eprintln!(
-            "jittrace: still running, no longer traced: {}",
-            pids.join(", ")
-        );
-    }
-    eprintln!("jittrace: trace in {}", path.display());
-}
-
-/// Colour and the terminal's own width where a person reads, a plain hundred columns elsewhere.
-fn style(choice: &ReportChoice) -> text::Style {
-    let terminal = choice.file.is_none() && io::stderr().is_terminal();
-    text::Style {
-        colour: terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
-        ..text::Style::default()
-    }
-}
-
-fn report(trace: &TraceArgs, choice: &ReportChoice, model: &Model) -> Result<()> {
-    let report = model.report();
-    let text = match choice.format {
-        Format::None => return Ok(()),
-        Format::Json => serde_json::to_string_pretty(&report)? + "\n",
-        Format::Text | Format::Markdown => text::render(&report, style(choice)),
-    };
-    match &choice.file {
-        Some(file) => std::fs::write(file, text)
-            .with_context(|| format!("cannot write the report to {}", file.display())),
-        None if trace.quiet => Ok(()),
-        None => {
-            let mut stderr = io::stderr().lock();
-            stderr
-                .write_all(text.as_bytes())
-                .context("cannot write the report")
-        }
     }
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use jittrace_model::{
-    cache::{ArtifactKind, BuildFile, Place, built_with, ninja, place_of},
+    cache::{ArtifactKind, BuildFile, Place, built_with, kind_of, ninja, place_of},
     component,
     elf::ElfFacts,
     event::{CacheFact, DirectoryFact, Fact},
@@ -48,6 +48,11 @@ impl CacheFacts {
         facts.push(Fact::Cache(Box::new(fact(path, &place, changed))));
         facts
     }
+}
+
+/// Whether a file's name is that of a recipe or a result.
+pub(super) fn is_artifact(path: &str) -> bool {
+    is_told(kind_of(path.rsplit('/').next().unwrap_or(path)))
 }
 
 /// Recipes and results; sources, objects and logs say nothing about the toolkit.

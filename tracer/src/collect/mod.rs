@@ -9,6 +9,7 @@ mod host;
 mod host_files;
 mod loader_host;
 mod probe;
+mod procfs;
 mod replay;
 mod tail;
 mod translate;
@@ -26,7 +27,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use indexmap::IndexMap;
 use jittrace_model::{
     Model,
-    event::{Body, Event, EventId, Fact, Lost, ProcessExit, Source},
+    event::{Body, Event, EventId, Fact, Lost, ProcessExit, ProcessStart, Source},
     log::{Header, Writer},
     redact::Redactor,
     resolve::tool,
@@ -35,7 +36,7 @@ use jittrace_model::{
 use self::{
     cache_facts::CacheFacts,
     facts::Facts,
-    replay::Replay,
+    replay::{Mapped, Replay},
     tail::Tail,
     translate::{Draft, Sink, Translate},
     watch::Watch,
@@ -46,6 +47,9 @@ pub use host::host;
 
 /// How long the session file is left alone between two looks.
 const POLL: Duration = Duration::from_millis(20);
+
+/// How long `/proc` is left alone between two looks.
+const POLL_PROC: Duration = Duration::from_millis(250);
 
 /// How long the last records are waited for after the command has ended.
 const DRAIN: Duration = Duration::from_millis(200);
@@ -71,20 +75,31 @@ pub struct Plan {
     pub header: Header,
     /// Where the trace goes.
     pub trace: Box<dyn Write + Send>,
-    /// The session file.
-    pub session: std::fs::File,
     /// Masks credentials.
     pub redactor: Redactor,
     /// CLOCK_MONOTONIC of the trace's zero.
     pub began: u64,
-    /// The command's process.
+    /// The command's process, or the one that was attached to.
     pub root: u32,
-    /// The command's place on disk, when it is one that the shim cannot reach, and why.
-    pub unreached: Option<(PathBuf, String)>,
-    /// Wait for every descendant.
-    pub wait_all: bool,
+    /// What tells of the processes.
+    pub inputs: Inputs,
     /// Who wants the events as they come.
     pub listener: Option<Sender<Vec<Event>>>,
+}
+
+/// What tells a collection of the processes.
+pub enum Inputs {
+    /// A launch: the shim's session file.
+    Launch {
+        /// The session file.
+        session: std::fs::File,
+        /// The command's place on disk, when it is one that the shim cannot reach, and why.
+        unreached: Option<(PathBuf, String)>,
+        /// Wait for every descendant.
+        wait_all: bool,
+    },
+    /// An attach: `/proc`, polled.
+    Attach,
 }
 
 /// What is left when a collection is over.
@@ -97,7 +112,7 @@ pub struct Collected {
     pub still_running: Vec<u32>,
 }
 
-/// Collects until the command has ended and its last records are in.
+/// Collects until the command has ended and its last records are in, or until it is told to stop.
 pub fn collect(plan: Plan, words: &Receiver<Word>) -> io::Result<Collected> {
     let writer = Writer::new(plan.trace, &plan.header)?;
     let mut desk = Desk {
@@ -118,30 +133,60 @@ pub fn collect(plan: Plan, words: &Receiver<Word>) -> io::Result<Collected> {
     for fact in desk.facts.driver() {
         desk.fact(plan.began, fact);
     }
-    if let Some((exe, reason)) = plan.unreached {
-        desk.put(Draft {
-            time: plan.began,
-            pid: plan.root,
-            tid: plan.root,
-            body: Body::ProcessStart(Box::new(jittrace_model::event::ProcessStart {
-                exe: exe.to_string_lossy().into_owned(),
-                argv: desk.model.header().command.clone(),
-                not_followed: Some(reason),
-                ..Default::default()
-            })),
-        });
+    match plan.inputs {
+        Inputs::Launch {
+            session,
+            unreached,
+            wait_all,
+        } => {
+            if let Some((exe, reason)) = unreached {
+                desk.unreached(plan.began, plan.root, &exe.to_string_lossy(), reason);
+            }
+            Launch {
+                tail: Tail::new(session),
+                translate: Translate::new(Some(plan.root)),
+                watch: Watch::default(),
+                desk,
+                root: plan.root,
+            }
+            .run(words, wait_all)
+        }
+        Inputs::Attach => attached(plan.root, desk, words),
     }
-    let collection = Collection {
-        tail: Tail::new(plan.session),
-        translate: Translate::new(Some(plan.root)),
-        watch: Watch::default(),
-        desk,
-        root: plan.root,
-    };
-    collection.run(words, plan.wait_all)
 }
 
-struct Collection {
+/// Follows a live process by looking at `/proc`, until it ends or the word comes.
+fn attached(root: u32, mut desk: Desk, words: &Receiver<Word>) -> io::Result<Collected> {
+    let mut tree = procfs::Tree::new(root);
+    let mut first = true;
+    while tree.root_lives() {
+        tree.look(&mut desk, first, true);
+        desk.flush();
+        first = false;
+        match words.recv_timeout(POLL_PROC) {
+            Ok(_) | Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
+    let lives = tree.root_lives();
+    if !lives {
+        // One more look tells who is gone.
+        tree.look(&mut desk, first, true);
+    }
+    desk.flush();
+    Ok(Collected {
+        still_running: if lives {
+            tree.pids().collect()
+        } else {
+            Vec::new()
+        },
+        model: desk.model,
+        trouble: desk.trouble,
+    })
+}
+
+/// The collection of a launch.
+struct Launch {
     tail: Tail,
     translate: Translate,
     watch: Watch,
@@ -149,7 +194,7 @@ struct Collection {
     root: u32,
 }
 
-impl Collection {
+impl Launch {
     fn run(mut self, words: &Receiver<Word>, wait_all: bool) -> io::Result<Collected> {
         let ended = loop {
             self.look()?;
@@ -178,16 +223,7 @@ impl Collection {
                 time: end_time,
                 pid: self.root,
                 tid: self.root,
-                body: Body::ProcessExit(match ended {
-                    Ended::Code(code) => ProcessExit {
-                        code: Some(code),
-                        ..ProcessExit::default()
-                    },
-                    Ended::Signal(signal) => ProcessExit {
-                        signal: Some(signal),
-                        ..ProcessExit::default()
-                    },
-                }),
+                body: Body::ProcessExit(exit_of(ended)),
             });
         }
         self.account_for_losses(end_time);
@@ -272,6 +308,19 @@ impl Collection {
     }
 }
 
+fn exit_of(ended: Ended) -> ProcessExit {
+    match ended {
+        Ended::Code(code) => ProcessExit {
+            code: Some(code),
+            ..ProcessExit::default()
+        },
+        Ended::Signal(signal) => ProcessExit {
+            signal: Some(signal),
+            ..ProcessExit::default()
+        },
+    }
+}
+
 /// Where events get their number and everything else that they need.
 struct Desk {
     writer: Writer<Box<dyn Write + Send>>,
@@ -292,7 +341,7 @@ struct Desk {
 }
 
 impl Sink for Desk {
-    fn put(&mut self, mut draft: Draft) -> EventId {
+    fn put_from(&mut self, mut draft: Draft, source: Source) -> EventId {
         let pid = draft.pid;
         let mut facts = Vec::new();
         match &mut draft.body {
@@ -307,7 +356,9 @@ impl Sink for Desk {
                 {
                     return 0;
                 }
-                self.replay.loaded(pid, loaded);
+                if source == Source::Preload {
+                    self.replay.loaded(pid, loaded);
+                }
             }
             Body::LibraryFailed(failed) => {
                 let failed = std::mem::take(failed.as_mut());
@@ -327,16 +378,49 @@ impl Sink for Desk {
             Body::LibraryRequest(request) => Some(request.clone()),
             _ => None,
         };
-        let id = self.write(draft, Source::Preload);
+        let id = self.write(draft, source);
         if let Some(request) = asked {
             self.replay.request(pid, id, &request);
         }
         id
     }
+
+    fn mapped(&mut self, pid: u32, objects: Vec<Mapped>) {
+        for loaded in self.replay.found(pid, objects) {
+            self.put_from(
+                Draft {
+                    time: monotonic_ns(),
+                    pid,
+                    tid: pid,
+                    body: Body::LibraryLoaded(Box::new(loaded)),
+                },
+                Source::Procfs,
+            );
+        }
+    }
 }
 
 impl Desk {
-    fn begin(&mut self, pid: u32, start: &jittrace_model::event::ProcessStart) {
+    /// A command that the shim cannot reach says nothing itself.
+    fn unreached(&mut self, time: u64, pid: u32, exe: &str, reason: String) {
+        let argv = self.model.header().command.clone();
+        self.put_from(
+            Draft {
+                time,
+                pid,
+                tid: pid,
+                body: Body::ProcessStart(Box::new(ProcessStart {
+                    exe: exe.to_owned(),
+                    argv,
+                    not_followed: Some(reason),
+                    ..ProcessStart::default()
+                })),
+            },
+            Source::Collector,
+        );
+    }
+
+    fn begin(&mut self, pid: u32, start: &ProcessStart) {
         self.replay.start(pid, start);
         let environment = match self.environments.get(&start.ppid) {
             Some(parents) if start.forked => Rc::clone(parents),

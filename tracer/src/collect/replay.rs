@@ -3,18 +3,42 @@
 //! The replay of a process starts when the first object of it is to be explained, so that the many short tools of a
 //! build cost nothing.
 
-use std::{collections::HashMap, fs, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    fs,
+    sync::Arc,
+};
 
 use jittrace_model::{
     event::{
         Body, EventId, Explanation, LibraryFailed, LibraryLoaded, LibraryRequest, ProcessStart,
         Rule,
     },
-    loader::{self, Flags, LinkMap, Request, Search, System},
+    loader::{self, FileId, Files, Flags, LinkMap, Opened, Request, Search, System},
     toolkit::Part,
 };
 
-use super::loader_host::{self, LoaderHost};
+use super::{
+    loader_host::{self, LoaderHost},
+    procfs,
+};
+
+/// A file that is mapped in a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Mapped {
+    /// Its path, as the process spells it.
+    pub(super) path: String,
+    /// Device number.
+    pub(super) dev: u64,
+    /// Inode number.
+    pub(super) ino: u64,
+    /// Lowest address.
+    pub(super) address: u64,
+    /// Some of it is executable: it is an object, not data.
+    pub(super) executable: bool,
+    /// The file was removed or replaced since.
+    pub(super) deleted: bool,
+}
 
 /// The link maps of the traced processes.
 pub(super) struct Replay {
@@ -31,6 +55,7 @@ enum Process {
 }
 
 struct Replayed {
+    exe: String,
     map: LinkMap,
     /// Searches of the start.
     start: Vec<Search>,
@@ -54,6 +79,7 @@ impl Replay {
         let inherited = match self.processes.get(&start.ppid) {
             Some(Process::Replayed(parent)) if start.forked => {
                 Some(Process::Replayed(Box::new(Replayed {
+                    exe: parent.exe.clone(),
                     map: parent.map.clone(),
                     start: parent.start.clone(),
                     requests: HashMap::new(),
@@ -92,6 +118,7 @@ impl Replay {
                 &self.files,
             );
             *entry = Process::Replayed(Box::new(Replayed {
+                exe: start.exe.clone(),
                 map,
                 start: searches,
                 requests: HashMap::new(),
@@ -236,6 +263,107 @@ impl Replay {
             loaded.candidates.clear();
         }
         Body::LibraryLoaded(Box::new(loaded))
+    }
+
+    /// Explains objects that were found mapped: their order and requests were not seen.
+    ///
+    /// Objects that another one needs are explained by replaying the load of that one; what nobody needs was opened at
+    /// run time, by its path as far as can be told. The kernel maps downwards, so higher addresses came first.
+    pub(super) fn found(&mut self, pid: u32, mut objects: Vec<Mapped>) -> Vec<LibraryLoaded> {
+        objects.sort_by_key(|o| std::cmp::Reverse(o.address));
+        self.process(pid);
+        let Some(Process::Replayed(process)) = self.processes.get_mut(&pid) else {
+            return objects.iter().map(procfs::found).collect();
+        };
+        let needed: HashSet<String> = objects
+            .iter()
+            .filter_map(|o| match self.files.open(&o.path) {
+                Opened::File { elf: Ok(elf), .. } => Some(elf),
+                _ => None,
+            })
+            .flat_map(|elf| elf.needed.clone())
+            .collect();
+        let name = |o: &Mapped| match self.files.open(&o.path) {
+            Opened::File { elf: Ok(elf), .. } => elf.soname.clone(),
+            _ => None,
+        };
+        let is_opened = |o: &&Mapped| {
+            let soname =
+                name(o).unwrap_or_else(|| o.path.rsplit('/').next().unwrap_or_default().to_owned());
+            !needed.contains(&soname)
+        };
+        let mut searches: Vec<Search> = process.start.clone();
+        for object in objects.iter().filter(is_opened) {
+            let known = process.map.object_of_file(FileId {
+                dev: object.dev,
+                inode: object.ino,
+            });
+            if known.is_some() {
+                continue;
+            }
+            let request = Request {
+                name: &object.path,
+                requester: None,
+                flags: Flags::default(),
+            };
+            let search = process.map.request(&request, &self.files);
+            searches.extend(search.iter().cloned());
+        }
+        let executable = process
+            .map
+            .object(process.map.executable())
+            .map(|o| o.path.clone());
+        objects
+            .iter()
+            .filter(|o| {
+                Some(&o.path) != executable.as_ref()
+                    && Some(o.path.as_str()) != self.exe(pid).as_deref()
+            })
+            .map(|object| {
+                let mut loaded = procfs::found(object);
+                let by = searches.iter().find(|s| {
+                    s.winner.as_ref().is_some_and(|w| {
+                        w.mapped
+                            && w.file
+                                == Some(FileId {
+                                    dev: object.dev,
+                                    inode: object.ino,
+                                })
+                    })
+                });
+                match by {
+                    Some(search) => {
+                        tell(search, &mut loaded);
+                        if loaded.requested.as_deref() == Some(object.path.as_str()) {
+                            // Nobody needs it: who opened it, and under which name, was not seen.
+                            loaded.requested = None;
+                            loaded.requested_by = None;
+                            loaded.rule = Rule::Unknown;
+                            loaded.rule_detail =
+                                "opened at run time, before jittrace looked".to_owned();
+                            loaded.candidates.clear();
+                        }
+                    }
+                    None => loaded.rule_detail = "no replayed search explains it".to_owned(),
+                }
+                if object.deleted {
+                    loaded
+                        .rule_detail
+                        .push_str("; the file was removed or replaced since");
+                }
+                if !is_of_cuda(&loaded.path) {
+                    loaded.candidates.clear();
+                }
+                loaded
+            })
+            .collect()
+    }
+
+    fn exe(&self, pid: u32) -> Option<String> {
+        match self.processes.get(&pid)? {
+            Process::Untouched(start) => Some(start.exe.clone()),
+            Process::Replayed(replayed) => Some(replayed.exe.clone()),
+        }
     }
 
     /// A library was unmapped.

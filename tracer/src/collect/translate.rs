@@ -9,12 +9,14 @@ use std::collections::HashMap;
 use jittrace_model::event::{
     Body, Call, Caller, EventId, Exec, ExecFailed, FileAccess, FileOp, Frame, Image, LibraryFailed,
     LibraryLoaded, LibraryRequest, LibraryUnloaded, Lost, Message, Note, ProcessExit, ProcessStart,
-    Rule,
+    Rule, Source,
 };
 use jittrace_wire::{
     Record,
     record::{self, Header, List, Mark, Text},
 };
+
+use super::replay::Mapped;
 
 /// A body together with where and when; the collector gives it its number.
 #[derive(Debug, Clone)]
@@ -31,8 +33,14 @@ pub(super) struct Draft {
 
 /// Gives a draft its number and writes it down.
 pub(super) trait Sink {
-    /// Takes a draft; gives the event's number.
-    fn put(&mut self, draft: Draft) -> EventId;
+    /// Takes a draft that the shim told; gives the event's number.
+    fn put(&mut self, draft: Draft) -> EventId {
+        self.put_from(draft, Source::Preload)
+    }
+    /// Takes a draft of any source; gives the event's number, 0 when it is not worth an event.
+    fn put_from(&mut self, draft: Draft, source: Source) -> EventId;
+    /// Objects that were found mapped in a process.
+    fn mapped(&mut self, pid: u32, objects: Vec<Mapped>);
 }
 
 /// What is remembered of a process until it ends.

@@ -1,0 +1,398 @@
+//! What `/proc` tells of a live process: what it runs, since when, with which libraries.
+//!
+//! Used for the snapshot of an attach, and, where no kernel source may run, polled for what is new. A poll sees what
+//! stayed, not what came and went; its events are marked as reconstructed.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fs, io,
+    os::unix::ffi::OsStrExt,
+    path::PathBuf,
+};
+
+use indexmap::IndexMap;
+use jittrace_model::event::{
+    Body, FileAccess, FileOp, LibraryLoaded, ProcessExit, ProcessStart, Source,
+};
+use jittrace_wire::environment;
+
+use super::{
+    cache_facts, monotonic_ns,
+    replay::Mapped,
+    translate::{Draft, Sink},
+};
+
+/// What is there of one process.
+#[derive(Debug, Default)]
+struct Known {
+    /// Start time in clock ticks, which tells a reused pid from the same process.
+    began: u64,
+    exe: String,
+    mapped: HashSet<(u64, u64)>,
+}
+
+/// The processes that are looked at: one and its descendants.
+#[derive(Debug)]
+pub(super) struct Tree {
+    root: u32,
+    known: HashMap<u32, Known>,
+    /// What could not be read, told once a process and reason.
+    complained: HashSet<(u32, &'static str)>,
+}
+
+impl Tree {
+    /// The tree of a process.
+    pub(super) fn new(root: u32) -> Tree {
+        Tree {
+            root,
+            known: HashMap::new(),
+            complained: HashSet::new(),
+        }
+    }
+
+    /// Whether the root is alive.
+    pub(super) fn root_lives(&self) -> bool {
+        let stat = stat(self.root);
+        match (stat, self.known.get(&self.root)) {
+            (Some(stat), Some(known)) => {
+                stat.began == known.began && !matches!(stat.state, 'Z' | 'X')
+            }
+            (Some(stat), None) => !matches!(stat.state, 'Z' | 'X'),
+            (None, _) => false,
+        }
+    }
+
+    /// Pids that are known to be alive.
+    pub(super) fn pids(&self) -> impl Iterator<Item = u32> {
+        self.known.keys().copied()
+    }
+
+    /// Looks at every process of the tree and tells what is new since the last look. `processes`: tell starts and ends
+    /// too, which a kernel source tells better.
+    pub(super) fn look(&mut self, sink: &mut impl Sink, first: bool, processes: bool) {
+        let all = descendants(self.root);
+        if processes || first {
+            let gone: Vec<u32> = self
+                .known
+                .keys()
+                .filter(|pid| !all.contains(pid))
+                .copied()
+                .collect();
+            for pid in gone {
+                self.known.remove(&pid);
+                tell(sink, pid, Body::ProcessExit(ProcessExit {
+                    unread: Some("it was gone at the next look; only its parent and the kernel source know how it ended".to_owned()),
+                    ..ProcessExit::default()
+                }));
+            }
+        }
+        for pid in all {
+            self.look_at(pid, sink, first, processes);
+        }
+    }
+
+    fn look_at(&mut self, pid: u32, sink: &mut impl Sink, first: bool, processes: bool) {
+        let Some(stat) = stat(pid) else { return };
+        let exe = read_link(pid, "exe").unwrap_or_default();
+        let is_new = self
+            .known
+            .get(&pid)
+            .is_none_or(|k| k.began != stat.began || k.exe != exe);
+        if is_new {
+            if processes || first {
+                tell(
+                    sink,
+                    pid,
+                    Body::ProcessStart(Box::new(start(pid, &stat, first))),
+                );
+            }
+            self.known.insert(
+                pid,
+                Known {
+                    began: stat.began,
+                    exe,
+                    mapped: HashSet::new(),
+                },
+            );
+        }
+        let Some(known) = self.known.get_mut(&pid) else {
+            return;
+        };
+        match mapped(pid) {
+            Ok(mapped) => {
+                let fresh: Vec<Mapped> = mapped
+                    .into_iter()
+                    .filter(|m| known.mapped.insert((m.dev, m.ino)))
+                    .collect();
+                if !fresh.is_empty() {
+                    sink.mapped(pid, fresh);
+                }
+            }
+            Err(error) if self.complained.insert((pid, "maps")) => {
+                tell(sink, pid, refused(pid, "its mapped files", &error))
+            }
+            Err(_) => {}
+        }
+        if is_new && first {
+            for path in open_cache_files(pid) {
+                tell(
+                    sink,
+                    pid,
+                    Body::File(Box::new(FileAccess {
+                        op: FileOp::Open,
+                        path,
+                        ..FileAccess::default()
+                    })),
+                );
+            }
+        }
+    }
+}
+
+fn tell(sink: &mut impl Sink, pid: u32, body: Body) {
+    sink.put_from(
+        Draft {
+            time: monotonic_ns(),
+            pid,
+            tid: pid,
+            body,
+        },
+        Source::Procfs,
+    );
+}
+
+fn refused(pid: u32, what: &str, error: &io::Error) -> Body {
+    Body::Note(jittrace_model::event::Note {
+        about: "unread".to_owned(),
+        text: format!(
+            "{what} of process {pid} could not be read ({error}); run jittrace as its owner or as root"
+        ),
+    })
+}
+
+/// A process that is found running, or was found new by polling.
+fn start(pid: u32, stat: &Stat, found: bool) -> ProcessStart {
+    let mut unread = IndexMap::new();
+    let mut note = |name: &str, error: io::Error| {
+        unread.insert(name.to_owned(), error.to_string());
+    };
+    let exe = fs::read_link(format!("/proc/{pid}/exe"))
+        .map(|p| p.to_string_lossy().into_owned())
+        .map_err(|e| note("exe", e))
+        .unwrap_or_default();
+    let cwd = fs::read_link(format!("/proc/{pid}/cwd"))
+        .map(|p| p.to_string_lossy().into_owned())
+        .map_err(|e| note("cwd", e))
+        .unwrap_or_default();
+    let argv = fs::read(format!("/proc/{pid}/cmdline"))
+        .map(|bytes| words(&bytes))
+        .map_err(|e| note("argv", e))
+        .unwrap_or_default();
+    let env = environment(pid)
+        .map_err(|e| note("env", e))
+        .unwrap_or_default();
+    ProcessStart {
+        ppid: stat.ppid,
+        exe: exe.trim_end_matches(" (deleted)").to_owned(),
+        argv,
+        cwd,
+        env,
+        host_pid: inner_pid(pid).filter(|inner| *inner != pid),
+        found,
+        unread,
+        ..ProcessStart::default()
+    }
+}
+
+/// The captured part of a process's initial environment.
+pub(super) fn environment(pid: u32) -> io::Result<IndexMap<String, String>> {
+    let bytes = fs::read(format!("/proc/{pid}/environ"))?;
+    Ok(bytes
+        .split(|b| *b == 0)
+        .filter(|entry| environment::is_captured(environment::name_of(entry)))
+        .filter_map(|entry| {
+            let text = String::from_utf8_lossy(entry);
+            let (name, value) = text.split_once('=')?;
+            Some((name.to_owned(), value.to_owned()))
+        })
+        .collect())
+}
+
+fn words(bytes: &[u8]) -> Vec<String> {
+    let bytes = bytes.strip_suffix(&[0]).unwrap_or(bytes);
+    bytes
+        .split(|b| *b == 0)
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .collect()
+}
+
+/// The pid that the process itself knows, where it lives in a pid namespace of its own.
+fn inner_pid(pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|l| l.strip_prefix("NSpid:"))?;
+    line.split_ascii_whitespace().next_back()?.parse().ok()
+}
+
+fn read_link(pid: u32, name: &str) -> Option<String> {
+    fs::read_link(format!("/proc/{pid}/{name}"))
+        .ok()
+        .map(|p| p.to_string_lossy().into_owned())
+}
+
+/// The fields of `/proc/PID/stat` that are needed.
+struct Stat {
+    ppid: u32,
+    state: char,
+    began: u64,
+}
+
+fn stat(pid: u32) -> Option<Stat> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may hold anything; the fields begin after the last one.
+    let fields: Vec<&str> = text.rsplit_once(") ")?.1.split(' ').collect();
+    Some(Stat {
+        state: fields.first()?.chars().next()?,
+        ppid: fields.get(1)?.parse().ok()?,
+        began: fields.get(19)?.parse().ok()?,
+    })
+}
+
+/// A process and all that descend from it, parents first.
+pub(super) fn descendants(root: u32) -> Vec<u32> {
+    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let mut alive = false;
+    for pid in entries
+        .flatten()
+        .filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok())
+    {
+        if let Some(stat) = stat(pid).filter(|s| !matches!(s.state, 'Z' | 'X')) {
+            alive |= pid == root;
+            children.entry(stat.ppid).or_default().push(pid);
+        }
+    }
+    if !alive {
+        return Vec::new();
+    }
+    let mut all = vec![root];
+    let mut at = 0;
+    while let Some(pid) = all.get(at).copied() {
+        at += 1;
+        if let Some(mut more) = children.remove(&pid) {
+            more.sort_unstable();
+            all.extend(more);
+        }
+    }
+    all
+}
+
+/// The files that a process has mapped, as objects: one for each file with an executable part, in order of address.
+fn mapped(pid: u32) -> io::Result<Vec<Mapped>> {
+    let text = fs::read(format!("/proc/{pid}/maps"))?;
+    let text = String::from_utf8_lossy(&text);
+    let mut objects: IndexMap<(u64, u64), Mapped> = IndexMap::new();
+    for line in text.lines() {
+        // start-end perms offset major:minor inode   path
+        let mut fields = line.splitn(6, ' ');
+        let (Some(range), Some(permissions), _, Some(device), Some(inode), Some(path)) = (
+            fields.next(),
+            fields.next(),
+            fields.next(),
+            fields.next(),
+            fields.next(),
+            fields.next(),
+        ) else {
+            continue;
+        };
+        let path = path.trim_start();
+        let Some(ino) = inode.parse::<u64>().ok().filter(|i| *i != 0) else {
+            continue;
+        };
+        if !path.starts_with('/') {
+            continue;
+        }
+        let deleted = path.ends_with(" (deleted)");
+        let start = range
+            .split('-')
+            .next()
+            .and_then(|s| u64::from_str_radix(s, 16).ok())
+            .unwrap_or(0);
+        let entry = objects
+            .entry((device_number(device), ino))
+            .or_insert_with(|| Mapped {
+                path: path.trim_end_matches(" (deleted)").to_owned(),
+                dev: device_number(device),
+                ino,
+                address: start,
+                executable: false,
+                deleted,
+            });
+        entry.executable |= permissions.contains('x');
+    }
+    Ok(objects.into_values().filter(|m| m.executable).collect())
+}
+
+/// `fd:01` as `stat` numbers it.
+fn device_number(text: &str) -> u64 {
+    let (major, minor) = text.split_once(':').unwrap_or(("0", "0"));
+    let number = |t: &str| u32::from_str_radix(t, 16).unwrap_or(0);
+    libc::makedev(number(major), number(minor))
+}
+
+/// Files of JIT caches that a process holds open.
+fn open_cache_files(pid: u32) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|e| fs::read_link(e.path()).ok())
+        .filter(|p: &PathBuf| {
+            p.is_absolute() && jittrace_wire::paths::is_cache_directory(p.as_os_str().as_bytes())
+        })
+        .map(|p| p.to_string_lossy().into_owned())
+        .filter(|p| cache_facts::is_artifact(p))
+        .collect()
+}
+
+/// A load that was found, not seen.
+pub(super) fn found(mapped: &Mapped) -> LibraryLoaded {
+    LibraryLoaded {
+        path: mapped.path.clone(),
+        realpath: mapped.path.clone(),
+        dev: Some(mapped.dev),
+        ino: Some(mapped.ino),
+        ..LibraryLoaded::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_found_with_its_libraries() {
+        let me = std::process::id();
+        assert!(descendants(me).contains(&me));
+        let objects = mapped(me).unwrap();
+        let libc = objects
+            .iter()
+            .find(|m| m.path.ends_with("libc.so.6"))
+            .unwrap();
+        let metadata = fs::metadata(&libc.path).unwrap();
+        assert_eq!(
+            (libc.dev, libc.ino),
+            (
+                std::os::unix::fs::MetadataExt::dev(&metadata),
+                std::os::unix::fs::MetadataExt::ino(&metadata)
+            )
+        );
+    }
+
+    #[test]
+    fn a_pid_that_is_gone_has_no_tree() {
+        assert!(descendants(u32::MAX).is_empty());
+    }
+}
