@@ -58,6 +58,7 @@ pub(crate) static FORKS: Guard = Guard::new("fork", RATE);
 pub(crate) static LOOKUPS: Guard = Guard::new("symbol-lookup", RATE);
 pub(crate) static ERRORS: Guard = Guard::new("dlerror", RATE);
 pub(crate) static FILES: Guard = Guard::new("file", 10 * RATE);
+pub(crate) static LOCKS: Guard = Guard::new("lock", RATE);
 pub(crate) static MESSAGES: Guard = Guard::new("message", RATE);
 /// Thunks that could not be handed out because the pool was used up.
 static THUNKS_MISSING: Guard = Guard::new("thunk-pool-exhausted", 0);
@@ -77,6 +78,7 @@ pub(crate) fn report_counts() {
         &LOOKUPS,
         &ERRORS,
         &FILES,
+        &LOCKS,
         &MESSAGES,
         &THUNKS_MISSING,
         &UNWATCHED,

@@ -40,7 +40,7 @@ pub(crate) fn open_request() -> u32 {
 }
 
 /// Closes the requests that have returned: the stack is above them, or their return address is not there any more.
-fn settle(stack: usize, handle: Option<usize>) {
+pub(crate) fn settle(stack: usize, handle: Option<usize>) {
     loop {
         let thread = thread::this();
         let Some(last) = (thread.open as usize).checked_sub(1) else {

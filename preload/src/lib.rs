@@ -8,6 +8,7 @@
 //! - [`elf`] reads the link map without the loader's help; [`real`] finds the functions behind our own.
 //! - [`process`]: start, fork, exit. [`exec`] and [`target`]: starts of programs and whether they can be followed.
 //! - [`dl`] and [`objects`]: requests for libraries, what came of them. [`calls`] and [`image`]: watched CUDA functions.
+//! - [`files`] and [`messages`]: what is opened in caches and toolkits, what is said about them.
 //! - [`python`]: the Python stack. [`arch`]: everything in assembly.
 #![no_std]
 #![allow(
@@ -23,7 +24,9 @@ mod calls;
 mod dl;
 mod elf;
 mod exec;
+mod files;
 mod image;
+mod messages;
 mod objects;
 mod process;
 mod python;

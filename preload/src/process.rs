@@ -106,7 +106,8 @@ fn namespace(path: *const c_char) -> u64 {
     })
 }
 
-fn read_link(path: *const c_char, buffer: &mut [u8]) -> Option<&[u8]> {
+/// Target of a symbolic link.
+pub(crate) fn read_link(path: *const c_char, buffer: &mut [u8]) -> Option<&[u8]> {
     let at = libc::AT_FDCWD as usize;
     let length = system_call(
         libc::SYS_readlinkat,
@@ -245,6 +246,13 @@ fn end(code: c_int) -> ! {
 /// Writes down who is about to fork: a child cannot take the Python stack itself.
 fn report_fork(call: &str, caller: usize) {
     let Some(_quiet) = Quiet::begin() else { return };
+    let thread = thread::this();
+    if core::mem::take(&mut thread.fork_is_ahead) == 0 {
+        write_fork(call, caller);
+    }
+}
+
+fn write_fork(call: &str, caller: usize) {
     if !session::owns_memory() || !calls::within_rate(&calls::FORKS) {
         return;
     }
@@ -257,6 +265,33 @@ fn report_fork(call: &str, caller: usize) {
     let thread = thread::this();
     thread.fork = sequence;
     thread.fork_pid = session::process_id();
+}
+
+/// CPython blocks all signals while it still holds the GIL, then gives the GIL up and calls `vfork`
+/// (`_posixsubprocess`, 3.10 and later): this is the last moment for the Python stack.
+pub(crate) unsafe extern "C" fn on_pthread_sigmask(
+    &[how, set, old, ..]: &[usize; 6],
+    stack: *const usize,
+) -> usize {
+    let Some(real) = real!(pthread_sigmask: unsafe extern "C" fn(usize, usize, usize) -> c_int)
+    else {
+        return libc::ENOSYS as usize;
+    };
+    let mut signals = [0; 8];
+    const NEARLY_ALL: u32 = 60;
+    if how as c_int == libc::SIG_BLOCK
+        && session::is_on()
+        && crate::real::read_memory(set, &mut signals) == signals.len()
+        && u64::from_ne_bytes(signals).count_ones() >= NEARLY_ALL
+        && let Some(_quiet) = Quiet::begin()
+        && python::holds_gil()
+    {
+        // SAFETY: the return address.
+        write_fork("vfork", unsafe { *stack });
+        thread::this().fork_is_ahead = 1;
+    }
+    // SAFETY: pthread_sigmask's arguments.
+    unsafe { real(how, set, old) as usize }
 }
 
 pub(crate) unsafe extern "C" fn before_fork(

@@ -152,6 +152,13 @@ impl Interpreter {
     }
 }
 
+/// Whether this thread runs Python and holds the GIL.
+pub(crate) fn holds_gil() -> bool {
+    // SAFETY: functions that need no GIL.
+    session::owns_memory()
+        && interpreter().is_some_and(|interpreter| unsafe { interpreter.thread_state() }.is_some())
+}
+
 /// Frames that are written at most, and visited at most.
 const WRITTEN: usize = 20;
 const VISITED: usize = 80;

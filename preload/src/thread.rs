@@ -28,6 +28,8 @@ pub(crate) struct Thread {
     pub(crate) fork: u32,
     /// Process that wrote it.
     pub(crate) fork_pid: u32,
+    /// Set when the `Fork` record of a vfork was already written.
+    pub(crate) fork_is_ahead: u32,
     /// How many of `requests` are open.
     pub(crate) open: u32,
     pub(crate) requests: [Request; NESTED],

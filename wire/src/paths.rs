@@ -104,7 +104,9 @@ pub fn interest(path: &[u8]) -> Option<Interest> {
         return is_cache_directory(path).then_some(Interest::Lock);
     }
     if any_ending(name, ARTIFACT_ENDINGS) {
-        return Some(Interest::Cache);
+        // nvcc's own temporary files tell nothing that the exec of its tools does not; sources lie in packages.
+        let is_source = in_package(path) && any_ending(name, &[".cu", ".cuh"]);
+        return (!name.starts_with(b"tmpxft_") && !is_source).then_some(Interest::Cache);
     }
     if HEADERS
         .iter()
@@ -128,7 +130,7 @@ pub fn interest(path: &[u8]) -> Option<Interest> {
     if name == b"maps" && path.starts_with(b"/proc/") {
         return Some(Interest::Maps);
     }
-    if is_python(name) {
+    if is_python(name) || in_package(path) {
         return None;
     }
     if is_cache_directory(path)
@@ -166,6 +168,11 @@ pub fn is_cache_directory(path: &[u8]) -> bool {
 #[must_use]
 pub fn is_build_description(path: &[u8]) -> bool {
     file_name(path) == b"build.ninja"
+}
+
+/// Whether the path lies in an installed package.
+fn in_package(path: &[u8]) -> bool {
+    contains(path, b"site-packages/") || contains(path, b"dist-packages/")
 }
 
 fn is_compute_cache(path: &[u8]) -> bool {
@@ -241,6 +248,12 @@ mod tests {
                 "/usr/lib/python3/site-packages/sglang/__pycache__/x.cpython-312.pyc",
                 None,
             ),
+            (
+                "/usr/lib/python3/site-packages/flashinfer/data/csrc/page.cu",
+                None,
+            ),
+            ("/usr/lib/python3/site-packages/sglang/x.abi3.so", None),
+            ("/tmp/tmpxft_0000_page.ptx", None),
             ("/etc/passwd", None),
             ("/usr/lib/x86_64-linux-gnu/libm.so.6", None),
             ("", None),

@@ -31,7 +31,7 @@ pub(crate) fn system_call(number: libc::c_long, arguments: [usize; 6]) -> isize 
 }
 
 /// Bytes of the thread-local block; [`crate::thread`] lays its state over it.
-pub(crate) const THREAD_BLOCK: usize = 128;
+pub(crate) const THREAD_BLOCK: usize = 160;
 
 global_asm!(
     ".section .tbss,\"awT\",@nobits",
@@ -182,6 +182,60 @@ hooks! {
     posix_spawnp => crate::exec::on_posix_spawnp;
     system => crate::exec::on_system;
     popen => crate::exec::on_popen;
+    open => crate::files::on_open;
+    open64 => crate::files::on_open64;
+    __open_2 => crate::files::on_open_2;
+    __open64_2 => crate::files::on_open64_2;
+    openat => crate::files::on_openat;
+    openat64 => crate::files::on_openat64;
+    __openat_2 => crate::files::on_openat_2;
+    __openat64_2 => crate::files::on_openat64_2;
+    creat => crate::files::on_creat;
+    creat64 => crate::files::on_creat64;
+    fopen => crate::files::on_fopen;
+    fopen64 => crate::files::on_fopen64;
+    freopen => crate::files::on_freopen;
+    freopen64 => crate::files::on_freopen64;
+    opendir => crate::files::on_opendir;
+    stat => crate::files::on_stat;
+    stat64 => crate::files::on_stat64;
+    lstat => crate::files::on_lstat;
+    lstat64 => crate::files::on_lstat64;
+    fstatat => crate::files::on_fstatat;
+    fstatat64 => crate::files::on_fstatat64;
+    statx => crate::files::on_statx;
+    __xstat => crate::files::on_xstat;
+    __xstat64 => crate::files::on_xstat64;
+    __lxstat => crate::files::on_lxstat;
+    __lxstat64 => crate::files::on_lxstat64;
+    __fxstatat => crate::files::on_fxstatat;
+    __fxstatat64 => crate::files::on_fxstatat64;
+    access => crate::files::on_access;
+    faccessat => crate::files::on_faccessat;
+    eaccess => crate::files::on_eaccess;
+    euidaccess => crate::files::on_euidaccess;
+    readlink => crate::files::on_readlink;
+    readlinkat => crate::files::on_readlinkat;
+    rename => crate::files::on_rename;
+    renameat => crate::files::on_renameat;
+    renameat2 => crate::files::on_renameat2;
+    link => crate::files::on_link;
+    unlink => crate::files::on_unlink;
+    unlinkat => crate::files::on_unlinkat;
+    remove => crate::files::on_remove;
+    mkdir => crate::files::on_mkdir;
+    mkdirat => crate::files::on_mkdirat;
+    rmdir => crate::files::on_rmdir;
+    flock => crate::files::on_flock;
+    lockf => crate::files::on_lockf;
+    lockf64 => crate::files::on_lockf64;
+    fcntl => crate::files::on_fcntl;
+    fcntl64 => crate::files::on_fcntl64;
+    write => crate::messages::on_write;
+    writev => crate::messages::on_writev;
+    read => crate::messages::on_read;
+    __read_chk => crate::messages::on_read_chk;
+    pthread_sigmask => crate::process::on_pthread_sigmask;
 }
 
 /// How many thunks there are. Beyond it the real address is handed out, and counted.

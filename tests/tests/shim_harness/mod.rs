@@ -1,6 +1,10 @@
 //! Runs small programs bare and with the shim, and reads the records back.
 #![allow(dead_code, reason = "each test file uses its part")]
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
 
 use jittrace_wire::record::{Header, Record, Text};
 use jittrace_wire::{SESSION_VARIABLE, decode};
