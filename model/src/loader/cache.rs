@@ -2,7 +2,7 @@
 //!
 //! Two layouts are read: the present one (`glibc-ld.so.cache1.1`, glibc 2.2 on), and the same one behind the older
 //! `ld.so-1.7.0` table that ldconfig wrote for compatibility until 2.32. Since glibc 2.33 an extension section names the
-//! `glibc-hwcaps` subdirectories that entries come from.
+//! `glibc-hwcaps` subdirectories that entries come from; it is read in the present layout only.
 //!
 //! The file belongs to whoever owns the host or the container image, so nothing in it is trusted: every offset is
 //! checked, memory is bounded by the size of the file, and what does not fit gives an error or a missing entry.
