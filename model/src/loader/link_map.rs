@@ -1091,6 +1091,18 @@ impl LinkMap {
         Some((path, detail))
     }
 
+    /// What a search by this object would find first, if the name were not known yet.
+    pub(super) fn first_found(
+        &self,
+        name: &str,
+        requester: ObjectId,
+        files: &dyn Files,
+    ) -> Option<Candidate> {
+        self.would_find(name, &self.steps(requester), (0, 0), requester, files)
+            .into_iter()
+            .next()
+    }
+
     /// What the search would have found from `from` (step, directory) on, without touching the loader's memory.
     fn would_find(
         &self,

@@ -52,6 +52,7 @@
 pub mod cache;
 mod files;
 mod link_map;
+mod live;
 mod path;
 mod search;
 mod system;
@@ -60,5 +61,6 @@ pub use crate::event::{Outcome, Rule};
 pub use cache::{CacheEntry, CacheError, LdSoCache};
 pub use files::{FileId, Files, Opened};
 pub use link_map::{LinkMap, Object, ObjectId, ProcessStart, Reconciled};
+pub use live::Reconstructed;
 pub use search::{Candidate, Flags, Request, Search, Winner};
 pub use system::{Processor, System, default_directories_in, usual_default_directories};
