@@ -1,5 +1,7 @@
 //! `ld.so.cache`: caches that ldconfig wrote, caches that nobody should have written.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -36,7 +38,7 @@ fn write(entries: &[(&str, &str, i32, u64)], names: &[&str]) -> Vec<u8> {
         table.extend(hwcap.to_le_bytes());
     }
     let names: Vec<u32> = names.iter().map(|name| put(name)).collect();
-    while (base + strings.len()) % 4 != 0 {
+    while !(base + strings.len()).is_multiple_of(4) {
         strings.push(0);
     }
     let extension = u32::try_from(base + strings.len()).unwrap();

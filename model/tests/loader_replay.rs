@@ -3,6 +3,8 @@
 //! The search itself is compared with the real loader in the end-to-end tests; here are the cases that this host's
 //! loader cannot show.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
