@@ -386,7 +386,7 @@ impl Sink for Desk {
     }
 
     fn mapped(&mut self, pid: u32, objects: Vec<Mapped>) {
-        for loaded in self.replay.found(pid, objects) {
+        for loaded in self.replay.found(pid, &objects) {
             self.put_from(
                 Draft {
                     time: monotonic_ns(),

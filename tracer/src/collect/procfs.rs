@@ -11,9 +11,7 @@ use std::{
 };
 
 use indexmap::IndexMap;
-use jittrace_model::event::{
-    Body, FileAccess, FileOp, LibraryLoaded, ProcessExit, ProcessStart, Source,
-};
+use jittrace_model::event::{Body, FileAccess, FileOp, ProcessExit, ProcessStart, Source};
 use jittrace_wire::environment;
 
 use super::{
@@ -296,7 +294,7 @@ fn mapped(pid: u32) -> io::Result<Vec<Mapped>> {
     for line in text.lines() {
         // start-end perms offset major:minor inode   path
         let mut fields = line.splitn(6, ' ');
-        let (Some(range), Some(permissions), _, Some(device), Some(inode), Some(path)) = (
+        let (Some(_), Some(permissions), _, Some(device), Some(inode), Some(path)) = (
             fields.next(),
             fields.next(),
             fields.next(),
@@ -314,18 +312,12 @@ fn mapped(pid: u32) -> io::Result<Vec<Mapped>> {
             continue;
         }
         let deleted = path.ends_with(" (deleted)");
-        let start = range
-            .split('-')
-            .next()
-            .and_then(|s| u64::from_str_radix(s, 16).ok())
-            .unwrap_or(0);
         let entry = objects
             .entry((device_number(device), ino))
             .or_insert_with(|| Mapped {
                 path: path.trim_end_matches(" (deleted)").to_owned(),
                 dev: device_number(device),
                 ino,
-                address: start,
                 executable: false,
                 deleted,
             });
@@ -355,17 +347,6 @@ fn open_cache_files(pid: u32) -> Vec<String> {
         .map(|p| p.to_string_lossy().into_owned())
         .filter(|p| cache_facts::is_artifact(p))
         .collect()
-}
-
-/// A load that was found, not seen.
-pub(super) fn found(mapped: &Mapped) -> LibraryLoaded {
-    LibraryLoaded {
-        path: mapped.path.clone(),
-        realpath: mapped.path.clone(),
-        dev: Some(mapped.dev),
-        ino: Some(mapped.ino),
-        ..LibraryLoaded::default()
-    }
 }
 
 #[cfg(test)]

@@ -14,14 +14,11 @@ use jittrace_model::{
         Body, EventId, Explanation, LibraryFailed, LibraryLoaded, LibraryRequest, ProcessStart,
         Rule,
     },
-    loader::{self, FileId, Files, Flags, LinkMap, Opened, Request, Search, System},
+    loader::{self, FileId, Flags, LinkMap, Request, Search, System},
     toolkit::Part,
 };
 
-use super::{
-    loader_host::{self, LoaderHost},
-    procfs,
-};
+use super::loader_host::{self, LoaderHost};
 
 /// A file that is mapped in a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,12 +29,19 @@ pub(super) struct Mapped {
     pub(super) dev: u64,
     /// Inode number.
     pub(super) ino: u64,
-    /// Lowest address.
-    pub(super) address: u64,
     /// Some of it is executable: it is an object, not data.
     pub(super) executable: bool,
     /// The file was removed or replaced since.
     pub(super) deleted: bool,
+}
+
+impl Mapped {
+    fn file(&self) -> FileId {
+        FileId {
+            dev: self.dev,
+            inode: self.ino,
+        }
+    }
 }
 
 /// The link maps of the traced processes.
@@ -55,7 +59,6 @@ enum Process {
 }
 
 struct Replayed {
-    exe: String,
     map: LinkMap,
     /// Searches of the start.
     start: Vec<Search>,
@@ -79,7 +82,6 @@ impl Replay {
         let inherited = match self.processes.get(&start.ppid) {
             Some(Process::Replayed(parent)) if start.forked => {
                 Some(Process::Replayed(Box::new(Replayed {
-                    exe: parent.exe.clone(),
                     map: parent.map.clone(),
                     start: parent.start.clone(),
                     requests: HashMap::new(),
@@ -104,21 +106,9 @@ impl Replay {
     fn process(&mut self, pid: u32) -> Option<&mut Replayed> {
         let entry = self.processes.get_mut(&pid)?;
         if let Process::Untouched(start) = entry {
-            let env = |name: &str| start.env.get(name).cloned();
-            let (map, searches) = LinkMap::start(
-                self.system.clone(),
-                &loader::ProcessStart {
-                    executable: start.exe.clone(),
-                    cwd: start.cwd.clone(),
-                    ld_library_path: env("LD_LIBRARY_PATH"),
-                    ld_preload: env("LD_PRELOAD"),
-                    preload_file: fs::read_to_string("/etc/ld.so.preload").ok(),
-                    secure: false,
-                },
-                &self.files,
-            );
+            let (map, searches) =
+                LinkMap::start(self.system.clone(), &loader_start(start), &self.files);
             *entry = Process::Replayed(Box::new(Replayed {
-                exe: start.exe.clone(),
                 map,
                 start: searches,
                 requests: HashMap::new(),
@@ -265,105 +255,57 @@ impl Replay {
         Body::LibraryLoaded(Box::new(loaded))
     }
 
-    /// Explains objects that were found mapped: their order and requests were not seen.
-    ///
-    /// Objects that another one needs are explained by replaying the load of that one; what nobody needs was opened at
-    /// run time, by its path as far as can be told. The kernel maps downwards, so higher addresses came first.
-    pub(super) fn found(&mut self, pid: u32, mut objects: Vec<Mapped>) -> Vec<LibraryLoaded> {
-        objects.sort_by_key(|o| std::cmp::Reverse(o.address));
-        self.process(pid);
-        let Some(Process::Replayed(process)) = self.processes.get_mut(&pid) else {
-            return objects.iter().map(procfs::found).collect();
-        };
-        let needed: HashSet<String> = objects
-            .iter()
-            .filter_map(|o| match self.files.open(&o.path) {
-                Opened::File { elf: Ok(elf), .. } => Some(elf),
-                _ => None,
-            })
-            .flat_map(|elf| elf.needed.clone())
-            .collect();
-        let name = |o: &Mapped| match self.files.open(&o.path) {
-            Opened::File { elf: Ok(elf), .. } => elf.soname.clone(),
-            _ => None,
-        };
-        let is_opened = |o: &&Mapped| {
-            let soname =
-                name(o).unwrap_or_else(|| o.path.rsplit('/').next().unwrap_or_default().to_owned());
-            !needed.contains(&soname)
-        };
-        let mut searches: Vec<Search> = process.start.clone();
-        for object in objects.iter().filter(is_opened) {
-            let known = process.map.object_of_file(FileId {
-                dev: object.dev,
-                inode: object.ino,
-            });
-            if known.is_some() {
-                continue;
-            }
-            let request = Request {
-                name: &object.path,
-                requester: None,
-                flags: Flags::default(),
-            };
-            let search = process.map.request(&request, &self.files);
-            searches.extend(search.iter().cloned());
-        }
-        let executable = process
-            .map
-            .object(process.map.executable())
-            .map(|o| o.path.clone());
-        objects
-            .iter()
-            .filter(|o| {
-                Some(&o.path) != executable.as_ref()
-                    && Some(o.path.as_str()) != self.exe(pid).as_deref()
-            })
-            .map(|object| {
-                let mut loaded = procfs::found(object);
-                let by = searches.iter().find(|s| {
-                    s.winner.as_ref().is_some_and(|w| {
-                        w.mapped
-                            && w.file
-                                == Some(FileId {
-                                    dev: object.dev,
-                                    inode: object.ino,
-                                })
+    /// Explains objects that were found mapped: their requests were not seen, so they are reconstructed.
+    pub(super) fn found(&mut self, pid: u32, objects: &[Mapped]) -> Vec<LibraryLoaded> {
+        let files: Vec<(String, FileId)> =
+            objects.iter().map(|o| (o.path.clone(), o.file())).collect();
+        let explained: Vec<(String, FileId, Option<Search>)> = match self.processes.get_mut(&pid) {
+            Some(Process::Replayed(process)) => {
+                let loader_files = &self.files;
+                files
+                    .into_iter()
+                    .map(|(path, file)| {
+                        let search = process.met(&path, file, loader_files);
+                        (path, file, search)
                     })
-                });
-                match by {
-                    Some(search) => {
-                        tell(search, &mut loaded);
-                        if loaded.requested.as_deref() == Some(object.path.as_str()) {
-                            // Nobody needs it: who opened it, and under which name, was not seen.
-                            loaded.requested = None;
-                            loaded.requested_by = None;
-                            loaded.rule = Rule::Unknown;
-                            loaded.rule_detail =
-                                "opened at run time, before jittrace looked".to_owned();
-                            loaded.candidates.clear();
-                        }
-                    }
-                    None => loaded.rule_detail = "no replayed search explains it".to_owned(),
-                }
-                if object.deleted {
-                    loaded
-                        .rule_detail
-                        .push_str("; the file was removed or replaced since");
-                }
-                if !is_of_cuda(&loaded.path) {
-                    loaded.candidates.clear();
-                }
-                loaded
+                    .collect()
+            }
+            Some(entry @ Process::Untouched(_)) => {
+                let Process::Untouched(start) = &*entry else {
+                    return Vec::new();
+                };
+                let (map, explained) = LinkMap::reconstruct(
+                    self.system.clone(),
+                    &loader_start(start),
+                    &files,
+                    &self.files,
+                );
+                *entry = Process::Replayed(Box::new(Replayed {
+                    map,
+                    start: Vec::new(),
+                    requests: HashMap::new(),
+                }));
+                explained
+                    .into_iter()
+                    .map(|e| (e.path, e.file, e.search))
+                    .collect()
+            }
+            None => files
+                .into_iter()
+                .map(|(path, file)| (path, file, None))
+                .collect(),
+        };
+        let deleted: HashSet<FileId> = objects
+            .iter()
+            .filter(|o| o.deleted)
+            .map(Mapped::file)
+            .collect();
+        explained
+            .into_iter()
+            .map(|(path, file, search)| {
+                found_load(path, file, search.as_ref(), deleted.contains(&file))
             })
             .collect()
-    }
-
-    fn exe(&self, pid: u32) -> Option<String> {
-        match self.processes.get(&pid)? {
-            Process::Untouched(start) => Some(start.exe.clone()),
-            Process::Replayed(replayed) => Some(replayed.exe.clone()),
-        }
     }
 
     /// A library was unmapped.
@@ -399,6 +341,70 @@ impl Replay {
             })
             .collect()
     }
+}
+
+impl Replayed {
+    /// An object that was not there at the last look: the search that gives it, and from now on it is there.
+    fn met(&mut self, path: &str, file: FileId, files: &LoaderHost) -> Option<Search> {
+        if self.map.object_of_file(file).is_some() {
+            return None;
+        }
+        let request = Request {
+            name: path,
+            requester: None,
+            flags: Flags::default(),
+        };
+        let search = self.map.request(&request, files);
+        let found = search
+            .iter()
+            .find(|s| s.winner.as_ref().is_some_and(|w| w.file == Some(file)))
+            .cloned();
+        if found.is_none() {
+            self.map.observed(path, files);
+        }
+        found
+    }
+}
+
+/// What the loader read at the start of a process.
+fn loader_start(start: &ProcessStart) -> loader::ProcessStart {
+    let env = |name: &str| start.env.get(name).cloned();
+    loader::ProcessStart {
+        executable: start.exe.clone(),
+        cwd: start.cwd.clone(),
+        ld_library_path: env("LD_LIBRARY_PATH"),
+        ld_preload: env("LD_PRELOAD"),
+        preload_file: fs::read_to_string("/etc/ld.so.preload").ok(),
+        secure: false,
+    }
+}
+
+/// The load of an object that was found mapped.
+fn found_load(path: String, file: FileId, search: Option<&Search>, deleted: bool) -> LibraryLoaded {
+    let mut loaded = LibraryLoaded {
+        realpath: path.clone(),
+        path,
+        dev: Some(file.dev),
+        ino: Some(file.inode),
+        explanation: Explanation::Reconstructed,
+        ..LibraryLoaded::default()
+    };
+    match search {
+        Some(search) => tell(search, &mut loaded),
+        None => {
+            loaded.rule_detail =
+                "mapped before jittrace looked; no replayed search gives it".to_owned()
+        }
+    }
+    if deleted {
+        loaded
+            .rule_detail
+            .push_str("; the file was removed or replaced since");
+    }
+    if !is_of_cuda(&loaded.path) {
+        loaded.candidates.clear();
+    }
+    loaded
 }
 
 /// Puts a search's answer into a load.
