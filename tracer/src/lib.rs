@@ -4,12 +4,14 @@
 //! - [`run`]: `jittrace -- COMMAND`: [`launch`], [`collect`], report
 //! - [`attach`]: `jittrace attach PID`
 //! - [`conclude`]: the end of a trace; [`masking`]: what must not be in it
+//! - [`demo`]: the founding story on stand-ins
 //! - [`output`]: where a trace is written
 
 pub mod attach;
 pub mod cli;
 pub mod collect;
 pub mod conclude;
+pub mod demo;
 pub mod launch;
 pub mod masking;
 pub mod output;

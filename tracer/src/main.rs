@@ -6,7 +6,7 @@ use clap::Parser;
 use jittrace::{
     attach,
     cli::{Action, AttachArgs, Cli},
-    run,
+    demo, run,
 };
 
 fn main() -> ExitCode {
@@ -20,6 +20,7 @@ fn main() -> ExitCode {
         None => run::run(&cli.run),
         Some(Action::Run(args)) => run::run(&args),
         Some(Action::Attach(args)) => attach::attach(&args),
+        Some(Action::Demo(args)) => demo::demo(&args),
         Some(_) => Err(anyhow::anyhow!("not built yet")),
     };
     outcome.unwrap_or_else(|error| {
