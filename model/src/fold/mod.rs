@@ -13,7 +13,7 @@ pub use process::{Process, ProcessIndex};
 use crate::{
     event::{
         Body, CacheFact, Call, DirectoryFact, DistributionFact, DriverFact, Event, EventId, Exec,
-        ExecFailed, Fact, FileAccess, FileFact, GpuFact, LibraryFailed, LibraryLoaded,
+        ExecFailed, Fact, FileAccess, FileFact, Frame, GpuFact, LibraryFailed, LibraryLoaded,
         LibraryRequest, LibraryUnloaded, Lost, Message, Note, Source, ToolOutputFact, ToolkitFact,
     },
     log::Header,
@@ -47,6 +47,7 @@ pub struct Model {
     pending_execs: HashMap<u32, usize>,
     exec_failures: Vec<Seen<ExecFailed>>,
     requests: Vec<Seen<LibraryRequest>>,
+    request_at: HashMap<EventId, usize>,
     libraries: Vec<Seen<LibraryLoaded>>,
     library_failures: Vec<Seen<LibraryFailed>>,
     unloads: Vec<Seen<LibraryUnloaded>>,
@@ -113,7 +114,10 @@ impl Model {
                 self.pending_execs.remove(&pid);
                 self.exec_failures.push(seen!(*failed));
             }
-            Body::LibraryRequest(request) => self.requests.push(seen!(*request)),
+            Body::LibraryRequest(request) => {
+                self.request_at.insert(id, self.requests.len());
+                self.requests.push(seen!(*request));
+            }
             Body::LibraryLoaded(loaded) => self.libraries.push(seen!(*loaded)),
             Body::LibraryFailed(failed) => self.library_failures.push(seen!(*failed)),
             Body::LibraryUnloaded(unloaded) => self.unloads.push(seen!(unloaded)),
@@ -178,7 +182,7 @@ impl Model {
             .is_some_and(|p| p.start + SPAWN_NS >= t && p.exec.is_none())
     }
 
-    fn attach_stack(&mut self, of: Option<EventId>, python: Vec<crate::event::Frame>) {
+    fn attach_stack(&mut self, of: Option<EventId>, python: Vec<Frame>) {
         let Some(of) = of else { return };
         if let Some(exec) = self.execs.iter_mut().rev().find(|e| e.id == of) {
             exec.what.python = python;
@@ -229,6 +233,23 @@ impl Model {
     /// Requests for libraries.
     pub fn requests(&self) -> &[Seen<LibraryRequest>] {
         &self.requests
+    }
+
+    /// A request by its event.
+    pub fn request(&self, id: EventId) -> Option<&Seen<LibraryRequest>> {
+        self.request_at
+            .get(&id)
+            .and_then(|&at| self.requests.get(at))
+    }
+
+    /// The Python code that asked for a library: its own frames, else those of the request that it answers.
+    pub fn python_of<'a>(&'a self, python: &'a [Frame], request: Option<EventId>) -> &'a [Frame] {
+        if !python.is_empty() {
+            return python;
+        }
+        request
+            .and_then(|id| self.request(id))
+            .map_or(&[], |request| &request.what.python)
     }
 
     /// Libraries that were mapped.

@@ -162,13 +162,14 @@ impl Gathered<'_> {
         if !LIBRARY_PARTS.contains(&part.as_str()) {
             return;
         }
+        let python = self.model.python_of(&loaded.python, loaded.request);
         let asker = asker::of_library(
             self.model,
             loaded.requested_by.as_deref(),
-            &loaded.python,
+            python,
             seen.process,
         );
-        let by_frame = asker::of_frames(&loaded.python).and_then(|a| a.sentence());
+        let by_frame = asker::of_frames(python).and_then(|a| a.sentence());
         let requested_by = match &loaded.requested_by {
             Some(object) if asker.frame.is_none() => Some(object.clone()),
             _ => by_frame.or_else(|| loaded.requested_by.clone()),
