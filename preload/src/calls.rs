@@ -106,10 +106,9 @@ fn report_count(what: &str, total: u32, limit: u32) {
 /// The thunk for a function at this address, when the object that defines it is a CUDA library.
 ///
 /// One for each address, so that a program that compares addresses sees what it expects.
-pub(crate) fn thunk_for(watched: usize, name: &[u8], address: usize) -> Option<usize> {
+pub(crate) fn thunk_for(watched: usize, address: usize) -> Option<usize> {
     let object = elf::object_at(address)?;
     family_of(object.soname())?;
-    let _ = name;
     for (number, thunk) in TABLE.iter().enumerate() {
         // The line is written before the address: whoever sees the address sees the line.
         match thunk.address.load(Relaxed) {
@@ -281,6 +280,8 @@ struct Returned {
 }
 
 impl Returned {
+    /// Not inlined: its buffer is not to lie on the stack while the real function runs.
+    #[inline(never)]
     unsafe fn record(&self) {
         let result = self.result as c_int;
         // SAFETY: arguments are as the function's documentation says.
@@ -520,6 +521,7 @@ impl Returned {
     }
 
     /// `cuGetProcAddress(name, address*, version, flags[, status*])`: hands out a thunk for a watched name.
+    #[inline(never)]
     unsafe fn record_proc_address(&self) {
         // SAFETY: cuGetProcAddress's arguments.
         unsafe {
@@ -531,7 +533,7 @@ impl Returned {
             let mut defined_by = 0;
             if let (true, Some(watched)) = (ok, watched) {
                 defined_by = *place;
-                thunk = thunk_for(watched, name, *place);
+                thunk = thunk_for(watched, *place);
                 if let Some(number) = thunk {
                     *place = crate::arch::thunk_address(number);
                 }

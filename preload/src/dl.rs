@@ -40,6 +40,7 @@ pub(crate) fn open_request() -> u32 {
 }
 
 /// Closes the requests that have returned: the stack is above them, or their return address is not there any more.
+#[inline(never)]
 pub(crate) fn settle(stack: usize, handle: Option<usize>) {
     loop {
         let thread = thread::this();
@@ -106,6 +107,7 @@ fn push_request(request: Request) {
     }
 }
 
+#[inline(never)]
 unsafe fn record_request(
     call: &str,
     name: *const c_char,
@@ -306,25 +308,42 @@ unsafe fn look_up(
         };
     };
     // SAFETY: the return address.
-    let caller = unsafe { *stack };
+    let thunk = record_lookup(call, watched, name, address, unsafe { *stack });
+    Next {
+        target: 0,
+        value: thunk.map_or(address, thunk_address),
+    }
+}
+
+/// Not inlined: its buffer is not to lie on the stack of every look-up. Gives the thunk to hand out, if there is one.
+#[inline(never)]
+fn record_lookup(
+    call: &str,
+    watched: usize,
+    name: &[u8],
+    address: usize,
+    caller: usize,
+) -> Option<usize> {
     let thunk = if address == 0 {
         None
     } else {
-        calls::thunk_for(watched, name, address)
+        calls::thunk_for(watched, address)
     };
+    if !calls::within_rate(&calls::LOOKUPS) {
+        return thunk;
+    }
     let mut buffer = [0; 6144];
     let mut writer = Writer::new(&mut buffer, SymbolLookup::KIND);
     writer
         .text(SymbolLookup::call, call.as_bytes())
         .text(SymbolLookup::name, name);
-    writer
-        .number(
-            SymbolLookup::thunk,
-            thunk.map_or(0, |number| number as u64 + 1),
-        )
-        .number(SymbolLookup::result, 0);
-    if address != 0 {
-        write_caller(&mut writer, (SymbolLookup::object, 0), address);
+    writer.number(
+        SymbolLookup::thunk,
+        thunk.map_or(0, |number| number as u64 + 1),
+    );
+    writer.number(SymbolLookup::result, 0);
+    if let Some(object) = elf::object_at(address) {
+        writer.text(SymbolLookup::object, object.path());
     }
     write_caller(
         &mut writer,
@@ -332,13 +351,8 @@ unsafe fn look_up(
         caller,
     );
     python::write_frames(&mut writer, SymbolLookup::python);
-    if calls::within_rate(&calls::LOOKUPS) {
-        session::append(writer);
-    }
-    Next {
-        target: 0,
-        value: thunk.map_or(address, thunk_address),
-    }
+    session::append(writer);
+    thunk
 }
 
 /// Interposed `dlerror`: the only place where the loader says why a request failed.

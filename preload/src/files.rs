@@ -130,6 +130,9 @@ fn argument(registers: &Registers, position: usize) -> usize {
 }
 
 /// Makes the call and records it when its path is of interest.
+///
+/// Everything with large buffers is in functions of its own that are not inlined: most calls are of no interest, and a
+/// signal handler on a small stack may make them.
 unsafe fn file_call(
     shape: &Shape,
     real: &Real,
@@ -151,27 +154,38 @@ unsafe fn file_call(
         return call();
     }
     if overwrites(shape, registers) {
-        let mut old = OldText {
-            bytes: [0; OLD_TEXT],
-            length: 0,
-        };
-        read_old_text(shape, registers, &mut old);
-        let result = call();
         // SAFETY: the arguments of the call.
-        unsafe {
-            record(
-                shape,
-                registers,
-                stack,
-                result,
-                old.bytes.get(..old.length).unwrap_or_default(),
-            )
-        };
-        return result;
+        return unsafe { overwriting_call(shape, &call, registers, stack) };
     }
     let result = call();
     // SAFETY: the arguments of the call.
     unsafe { record(shape, registers, stack, result, &[]) };
+    result
+}
+
+#[inline(never)]
+unsafe fn overwriting_call(
+    shape: &Shape,
+    call: &dyn Fn() -> usize,
+    registers: &Registers,
+    stack: *const usize,
+) -> usize {
+    let mut old = OldText {
+        bytes: [0; OLD_TEXT],
+        length: 0,
+    };
+    read_old_text(shape, registers, &mut old);
+    let result = call();
+    // SAFETY: the arguments of the call.
+    unsafe {
+        record(
+            shape,
+            registers,
+            stack,
+            result,
+            old.bytes.get(..old.length).unwrap_or_default(),
+        )
+    };
     result
 }
 
@@ -295,51 +309,90 @@ unsafe fn record(
         let second = shape
             .second
             .map(|second| c_bytes(argument(registers, second) as *const c_char));
-        let Some(interest) = interest(shape.op, path).or_else(|| interest(shape.op, second?))
-        else {
-            return;
-        };
-        let Some(_quiet) = Quiet::begin() else { return };
-        if thread::this().open != 0 {
-            dl::settle(stack as usize, None);
+        if let Some(interest) = interest(shape.op, path).or_else(|| interest(shape.op, second?)) {
+            let seen = Seen {
+                shape,
+                registers,
+                stack,
+                result,
+                errno,
+                path,
+                second,
+                interest,
+                old_text,
+            };
+            write_record(&seen);
         }
-        if !calls::within_rate(&calls::FILES) {
-            return;
-        }
-        let flags = shape
-            .flags
-            .map_or(0, |flags| argument(registers, flags) as c_int);
-        let mut buffer = [0; MAX_RECORD];
-        let mut writer = Writer::new(&mut buffer, File::KIND);
-        writer
-            .text(File::call, shape.name.as_bytes())
-            .text(File::op, op_name(shape, flags, registers));
-        writer
-            .text(File::interest, interest.name().as_bytes())
-            .text(File::path, path);
-        if let Some(second) = second {
-            writer.text(File::second, second);
-        } else if let (Op::ReadLink, Ok(length @ 1..)) = (shape.op, isize::try_from(result)) {
-            let target = argument(registers, shape.path + 1) as *const u8;
-            writer.text(
-                File::second,
-                core::slice::from_raw_parts(target, length as usize),
-            );
-        }
-        writer
-            .number(File::errno, errno as u64)
-            .number(File::flags, flags as u64);
-        let directory = shape
-            .directory
-            .map_or(libc::AT_FDCWD, |place| argument(registers, place) as c_int);
-        write_origin(&mut writer, path, directory);
-        dl::write_caller(&mut writer, (File::caller, File::offset), *stack);
-        if !old_text.is_empty() {
-            writer.text(File::old_text, old_text);
-        }
-        python::write_frames(&mut writer, File::python);
-        session::append(writer);
     }
+}
+
+/// A call on a path of interest that has come back.
+struct Seen<'a> {
+    shape: &'a Shape,
+    registers: &'a Registers,
+    stack: *const usize,
+    result: usize,
+    errno: c_int,
+    path: &'a [u8],
+    second: Option<&'a [u8]>,
+    interest: Interest,
+    old_text: &'a [u8],
+}
+
+#[inline(never)]
+unsafe fn write_record(seen: &Seen<'_>) {
+    let &Seen {
+        shape,
+        registers,
+        stack,
+        result,
+        errno,
+        path,
+        second,
+        interest,
+        old_text,
+    } = seen;
+    let Some(_quiet) = Quiet::begin() else { return };
+    if thread::this().open != 0 {
+        dl::settle(stack as usize, None);
+    }
+    if !calls::within_rate(&calls::FILES) {
+        return;
+    }
+    let flags = shape
+        .flags
+        .map_or(0, |flags| argument(registers, flags) as c_int);
+    let mut buffer = [0; MAX_RECORD];
+    let mut writer = Writer::new(&mut buffer, File::KIND);
+    writer
+        .text(File::call, shape.name.as_bytes())
+        .text(File::op, op_name(shape, flags, registers));
+    writer
+        .text(File::interest, interest.name().as_bytes())
+        .text(File::path, path);
+    if let Some(second) = second {
+        writer.text(File::second, second);
+    } else if let (Op::ReadLink, Ok(length @ 1..)) = (shape.op, usize::try_from(result as isize)) {
+        let target = argument(registers, shape.path + 1) as *const u8;
+        // SAFETY: the kernel wrote that many bytes.
+        writer.text(File::second, unsafe {
+            core::slice::from_raw_parts(target, length)
+        });
+    }
+    writer
+        .number(File::errno, errno as u64)
+        .number(File::flags, flags as u64);
+    let directory = shape
+        .directory
+        .map_or(libc::AT_FDCWD, |place| argument(registers, place) as c_int);
+    write_origin(&mut writer, path, directory);
+    // SAFETY: the return address.
+    dl::write_caller(&mut writer, (File::caller, File::offset), unsafe { *stack });
+    if !old_text.is_empty() {
+        writer.text(File::old_text, old_text);
+    }
+    python::write_frames(&mut writer, File::python);
+    session::append(writer);
 }
 
 fn interest(op: Op, path: &[u8]) -> Option<Interest> {
@@ -406,6 +459,7 @@ enum Lock {
 }
 
 /// Makes a lock call and records its begin (when it may wait) and its end.
+#[inline(never)]
 unsafe fn lock_call(
     name: &'static str,
     kind: Lock,
@@ -414,7 +468,7 @@ unsafe fn lock_call(
     stack: *const usize,
     call: impl FnOnce() -> usize,
 ) -> usize {
-    let mut buffer = [0; 1024];
+    let mut buffer = [0; 512];
     let file = match Quiet::begin() {
         Some(_quiet) => {
             path_of(descriptor as c_int, &mut buffer).filter(|path| paths::interest(path).is_some())
@@ -451,6 +505,7 @@ unsafe fn lock_call(
     result
 }
 
+#[inline(never)]
 fn record_lock(
     name: &str,
     op: &[u8],

@@ -24,27 +24,33 @@ unsafe fn search(stream: &str, descriptor: c_int, address: usize, length: usize)
         unsafe { core::slice::from_raw_parts(address as *const u8, length.min(LONGEST)) };
     while let Some((found, after)) = messages::find(rest) {
         rest = after;
-        let Some(_quiet) = Quiet::begin() else { return };
-        if !calls::within_rate(&calls::MESSAGES) {
-            return;
-        }
-        let mut line = Short::<MAX_MESSAGE>::new();
-        line.push(found.line);
-        let mark = if secrets::mask(line.bytes_mut()) {
-            Mark::MASKED
-        } else {
-            Mark::WHOLE
-        };
-        let mut buffer = [0; 512];
-        let mut writer = Writer::new(&mut buffer, Message::KIND);
-        writer
-            .text(Message::stream, stream.as_bytes())
-            .text(Message::pattern, found.pattern.as_bytes());
-        writer
-            .number(Message::descriptor, descriptor as u64)
-            .marked(Message::text, line.as_bytes(), mark);
-        session::append(writer);
+        record(stream, descriptor, found);
     }
+}
+
+/// Not inlined: its buffers are not to lie on the stack of every write.
+#[inline(never)]
+fn record(stream: &str, descriptor: c_int, found: messages::Found<'_>) {
+    let Some(_quiet) = Quiet::begin() else { return };
+    if !calls::within_rate(&calls::MESSAGES) {
+        return;
+    }
+    let mut line = Short::<MAX_MESSAGE>::new();
+    line.push(found.line);
+    let mark = if secrets::mask(line.bytes_mut()) {
+        Mark::MASKED
+    } else {
+        Mark::WHOLE
+    };
+    let mut buffer = [0; 512];
+    let mut writer = Writer::new(&mut buffer, Message::KIND);
+    writer
+        .text(Message::stream, stream.as_bytes())
+        .text(Message::pattern, found.pattern.as_bytes());
+    writer
+        .number(Message::descriptor, descriptor as u64)
+        .marked(Message::text, line.as_bytes(), mark);
+    session::append(writer);
 }
 
 fn stream_of(descriptor: usize) -> Option<&'static str> {

@@ -44,7 +44,7 @@ pub const CACHE_DIRECTORIES: &[&str] = &[
     "/flashinfer/", "/.flashinfer/", "/cached_ops", "/.triton/", "/triton/cache/", "/torchinductor_", "/torch_extensions/", "/torch/kernels/",
     "/.deep_gemm/", "/deep_gemm/", "/tvm-ffi/", "/tvm_ffi/", "/.tilelang/", "/tilelang/", "/.nv/ComputeCache", "/nv/ComputeCache",
     "/.cupy/", "/kernel_cache/", "/sglang/", "/vllm/torch_compile_cache", "/.jax_cache/", "/jax_cache/", "/cutlass/", "/cute_dsl",
-    "/shared/cache/", "/cache/", "/.cache/",
+    "/cache/",
 ];
 
 /// Endings of files that a JIT leaves behind. `.so` and `.o` count only below a cache directory.
