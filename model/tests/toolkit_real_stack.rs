@@ -314,3 +314,28 @@ fn toolkits_of_the_stack_are_found_from_one_of_them() {
     has("cu13 by wheel", Version::exact(13, 0, 88));
     has("cuda_nvcc by wheel", Version::exact(12, 8, 93));
 }
+
+/// cuda-bindings links the runtime statically; torch's libraries and NVIDIA's own runtime are no such copies.
+#[test]
+fn a_static_runtime_shows() {
+    let Some(stack) = stack() else { return };
+    let site = site_packages(&stack);
+    let none = Index::new();
+    let bindings = std::fs::read_dir(site.join("cuda/bindings/_internal"))
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.path());
+    let runtime = bindings
+        .filter(|path| {
+            path.file_name()
+                .is_some_and(|name| name.to_string_lossy().starts_with("runtime."))
+        })
+        .find(|path| path.extension().is_some_and(|extension| extension == "so"));
+    assert!(identity(&runtime.unwrap(), &none).static_cudart);
+    for path in [
+        "torch/lib/libc10_cuda.so",
+        "nvidia/cu13/lib/libcudart.so.13",
+    ] {
+        assert!(!identity(&site.join(path), &none).static_cudart, "{path}");
+    }
+}
