@@ -20,9 +20,13 @@ pub struct ProcessStart {
     /// Working directory.
     #[serde(default)]
     pub cwd: String,
-    /// Environment at the start, names of the allow-list only.
+    /// Environment at the start, names of the allow-list only; empty when it is inherited.
     #[serde(default)]
     pub env: IndexMap<String, String>,
+    /// The captured environment is that of the parent, or of the image before the exec: the hundred compilers of a build
+    /// do not repeat it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub env_inherited: bool,
     /// Pid in the initial namespace, where it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_pid: Option<u32>,

@@ -102,23 +102,30 @@ impl Model {
             before.end = Some(t);
             before.replaced_by = Some(index);
         }
-        let forked_from = parent
-            .filter(|_| start.forked)
-            .and_then(|i| self.processes.get(i));
-        if let Some(from) = forked_from.filter(|_| start.exe.is_empty()) {
-            // A fork says only that it happened; what runs is what ran.
-            start = ProcessStart {
-                exe: from.what.exe.clone(),
-                argv: from.what.argv.clone(),
-                cwd: from.what.cwd.clone(),
-                env: from.what.env.clone(),
-                ..start
-            };
+        let from = parent.and_then(|i| self.processes.get(i));
+        let mut program = None;
+        let mut inherited_exec = None;
+        if let Some(from) = from {
+            if start.env_inherited {
+                start.env.clone_from(&from.what.env);
+            }
+            if start.forked {
+                // A fork says only that it happened; what runs is what ran.
+                program = Some(from.program.clone());
+                inherited_exec = from.exec;
+                if start.exe.is_empty() {
+                    start.exe.clone_from(&from.what.exe);
+                    start.argv.clone_from(&from.what.argv);
+                    start.cwd.clone_from(&from.what.cwd);
+                    start.env.clone_from(&from.what.env);
+                }
+            }
         }
         let exec = self
             .pending_execs
             .remove(&pid)
-            .or_else(|| self.shell_exec(&start));
+            .or_else(|| self.shell_exec(&start))
+            .or(inherited_exec);
         self.processes.push(Process {
             index,
             id,
@@ -130,7 +137,14 @@ impl Model {
             ..Process::default()
         });
         self.current.insert(pid, index);
-        self.name_program(index);
+        match program {
+            Some(program) => {
+                if let Some(process) = self.processes.get_mut(index) {
+                    process.program = program;
+                }
+            }
+            None => self.name_program(index),
+        }
     }
 
     /// The `system` or `popen` of the parent that made this shell: neither tells the child's pid.

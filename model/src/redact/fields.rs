@@ -104,6 +104,7 @@ impl Redactor {
         let ProcessStart {
             ppid: _,
             forked: _,
+            env_inherited: _,
             exe,
             argv,
             cwd,

@@ -19,7 +19,8 @@ pub fn builds(model: &Model) -> Vec<Build> {
         let Some(kind) = Kind::of(process.name()).filter(|k| *k != Kind::Shell) else {
             continue;
         };
-        if is_question(kind, process) {
+        // A fork of a tool is the moment before it runs another.
+        if process.what.forked || is_question(kind, process) {
             continue;
         }
         let parent =

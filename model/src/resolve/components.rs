@@ -124,7 +124,9 @@ impl Gathered<'_> {
         let Some(kind) = Kind::of(process.name()) else {
             return;
         };
-        let Some(part) = kind.part() else { return };
+        let Some(part) = kind.part().filter(|_| !process.what.forked) else {
+            return;
+        };
         // A host compiler that a host compiler runs is not a choice of its own.
         let parent = tool::effective_parent(self.model, process);
         if kind == Kind::HostCompiler
@@ -204,16 +206,9 @@ impl Gathered<'_> {
                 .map(|p| asker::of_process(self.model, p))
                 .unwrap_or_default(),
         };
-        let decided = process.and_then(|p| {
-            let compiler = if Kind::of(p.name()) == Some(Kind::Nvcc) {
-                Some(p)
-            } else {
-                tool::effective_parent(self.model, p)
-            };
-            compiler
-                .filter(|c| Kind::of(c.name()) == Some(Kind::Nvcc))
-                .map(|c| format!("include directory of {}", c.program))
-        });
+        let decided = process
+            .and_then(|p| tool::under_nvcc(self.model, p))
+            .map(|nvcc| format!("include directory of {}", nvcc.program));
         self.add(
             &asker,
             "headers",

@@ -269,6 +269,19 @@ pub fn effective_parent<'a>(model: &'a Model, process: &Process) -> Option<&'a P
     None
 }
 
+/// The nvcc that a process is, or that runs it by way of compilers and shells.
+pub fn under_nvcc<'a>(model: &'a Model, process: &'a Process) -> Option<&'a Process> {
+    let mut at = Some(process);
+    while let Some(process) = at {
+        match Kind::of(process.name()) {
+            Some(Kind::Nvcc) => return Some(process),
+            Some(Kind::BuildSystem) | None => return None,
+            Some(_) => at = process.parent.and_then(|i| model.process(i)),
+        }
+    }
+    None
+}
+
 /// The process that is no build tool and from which this one descends: its environment is what the user set.
 pub fn origin<'a>(model: &'a Model, process: &Process) -> Option<&'a Process> {
     let mut at = process.parent.and_then(|i| model.process(i));

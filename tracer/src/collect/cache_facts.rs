@@ -21,8 +21,16 @@ use super::host_files::{HostFiles, map};
 /// What was told of each cache file, and when it was last changed.
 #[derive(Debug, Default)]
 pub(super) struct CacheFacts {
-    told: HashMap<String, i64>,
+    told: HashMap<String, State>,
     directories: HashSet<String>,
+}
+
+/// What changes when a file does: seconds and nanoseconds of its modification time, and its size.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct State {
+    seconds: i64,
+    nanoseconds: i64,
+    size: u64,
 }
 
 impl CacheFacts {
@@ -35,17 +43,24 @@ impl CacheFacts {
         let Some(place) = place_of(Path::new(path), variable, &HostFiles) else {
             return Vec::new();
         };
-        let changed = Path::new(path).metadata().map_or(0, |m| m.mtime());
-        let is_known = self.told.get(path).is_some_and(|when| *when == changed);
+        let state = Path::new(path).metadata().map_or_else(
+            |_| State::default(),
+            |m| State {
+                seconds: m.mtime(),
+                nanoseconds: m.mtime_nsec(),
+                size: m.size(),
+            },
+        );
+        let is_known = self.told.get(path).is_some_and(|before| *before == state);
         if is_known || !is_told(place.kind) {
             return Vec::new();
         }
-        self.told.insert(path.to_owned(), changed);
+        self.told.insert(path.to_owned(), state);
         let mut facts = Vec::new();
         if self.directories.insert(place.root.clone()) {
             facts.extend(directory(&place.root).map(Fact::Directory));
         }
-        facts.push(Fact::Cache(Box::new(fact(path, &place, changed))));
+        facts.push(Fact::Cache(Box::new(fact(path, &place, state.seconds))));
         facts
     }
 }

@@ -268,6 +268,10 @@ impl Facts {
     /// What the use of a file brings: who used it, what lies there.
     pub(super) fn access(&mut self, access: &mut FileAccess, facts: &mut Vec<Fact>) {
         self.frames(&mut access.python, facts);
+        let name = access.path.rsplit('/').next().unwrap_or_default();
+        if access.errno == 0 && matches!(name, "cuda.h" | "cuda_runtime.h" | "cuda_runtime_api.h") {
+            self.file(&access.path, facts);
+        }
     }
 
     /// Tools that ran and whose release only they themselves can tell.

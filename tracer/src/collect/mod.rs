@@ -343,9 +343,9 @@ struct Desk {
 impl Sink for Desk {
     fn put_from(&mut self, mut draft: Draft, source: Source) -> EventId {
         let pid = draft.pid;
-        let mut facts = Vec::new();
+        let mut told = Vec::new();
         match &mut draft.body {
-            Body::ProcessStart(start) => self.begin(pid, start),
+            Body::ProcessStart(start) => told = self.begin(pid, start),
             Body::ProcessExit(_) => {
                 self.replay.end(pid);
                 self.tools.remove(&pid);
@@ -370,8 +370,8 @@ impl Sink for Desk {
             Body::LibraryUnloaded(unloaded) => self.replay.unloaded(pid, &unloaded.path),
             _ => {}
         }
-        self.look_up(&mut draft, &mut facts);
-        for fact in facts {
+        self.look_up(&mut draft, &mut told);
+        for fact in told {
             self.fact(draft.time, fact);
         }
         let asked = match &draft.body {
@@ -420,10 +420,21 @@ impl Desk {
         );
     }
 
-    fn begin(&mut self, pid: u32, start: &ProcessStart) {
+    /// A process began: its link map, its environment, whether it only builds. Gives what its start brings to light.
+    fn begin(&mut self, pid: u32, start: &mut ProcessStart) -> Vec<Fact> {
         self.replay.start(pid, start);
-        let environment = match self.environments.get(&start.ppid) {
-            Some(parents) if start.forked => Rc::clone(parents),
+        let facts = self.facts.process(start);
+        let before = self
+            .environments
+            .get(&pid)
+            .or_else(|| self.environments.get(&start.ppid))
+            .cloned();
+        let environment = match before {
+            Some(before) if start.forked || *before == start.env => {
+                start.env_inherited = true;
+                start.env.clear();
+                before
+            }
             _ => Rc::new(start.env.clone()),
         };
         self.environments.insert(pid, environment);
@@ -438,6 +449,7 @@ impl Desk {
         } else {
             self.tools.remove(&pid);
         }
+        facts
     }
 
     /// A load that failed for its symbols has still chosen files, and which ones is what a verdict needs.
@@ -477,7 +489,6 @@ impl Desk {
         let variable = |name: &str| environment.as_ref()?.get(name).cloned();
         match &mut draft.body {
             Body::ProcessStart(start) => {
-                told.extend(facts.process(start));
                 let script = start.argv.get(1).filter(|a| a.starts_with('/')).cloned();
                 for path in [Some(start.exe.clone()), script].into_iter().flatten() {
                     let name = path.rsplit('/').next().unwrap_or_default();
