@@ -3,6 +3,7 @@
 //! - [`cli`]: what can be asked
 //! - [`run`]: `jittrace -- COMMAND`: [`launch`], [`collect`], report
 //! - [`attach`]: `jittrace attach PID`
+//! - [`ebpf`]: what the kernel sees, for root
 //! - [`conclude`]: the end of a trace; [`masking`]: what must not be in it
 //! - [`demo`]: the founding story on stand-ins
 //! - [`output`]: where a trace is written
@@ -12,6 +13,7 @@ pub mod cli;
 pub mod collect;
 pub mod conclude;
 pub mod demo;
+pub mod ebpf;
 pub mod launch;
 pub mod masking;
 pub mod output;
