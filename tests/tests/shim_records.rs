@@ -232,7 +232,9 @@ fn execs_are_told_with_what_becomes_of_them() {
     let program = lab.cc("environment", fixture!("environment.c"), &[]);
     lab.cc("static", "int main(void) { return 0; }", &["-static"]);
     let keep = ["+LD_PRELOAD", "+JITTRACE_SESSION", "+PATH"];
-    let cases: &[(&str, &[&str], &str, &[&str], bool)] = &[
+    /// Target, its environment, what is told about it, why it is not followed, whether it speaks.
+    type Case<'c> = (&'c str, &'c [&'c str], &'c str, &'c [&'c str], bool);
+    let cases: &[Case<'_>] = &[
         ("/usr/bin/env", &keep, "followed", &[], true),
         (
             "/usr/bin/env",
@@ -625,19 +627,21 @@ open("log", "w").write("nvcc fatal   : in a file\n"); open("log").read()
 "#;
     std::fs::write(lab.file("messages.py"), script).unwrap();
     let (_, session) = traced(&lab, &python(), &["-S", "messages.py"]);
-    let messages = session.all(|_, record| match record {
+    let mut messages = session.all(|_, record| match record {
         Record::Message(message) => Some(format!(
             "{} {} {}",
             message.stream.value, message.pattern.value, message.text.value
         )),
         _ => None,
     });
+    // Whichever of writer and reader is scheduled first writes its record first.
+    messages.sort_unstable_by(|one, other| other.cmp(one));
     assert_eq!(
         messages,
         [
             "stderr unsupported-gpu-architecture nvcc fatal   : Unsupported gpu architecture 'compute_120f'",
-            "pipe unsupported-gpu-architecture nvcc fatal   : Unsupported gpu architecture 'compute_120f'",
             "stderr requires-cuda SM 12.x requires CUDA >= 12.9. --token ***",
+            "pipe unsupported-gpu-architecture nvcc fatal   : Unsupported gpu architecture 'compute_120f'",
         ]
     );
 }
