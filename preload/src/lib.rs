@@ -4,12 +4,12 @@
 //! file. It is bound to leave the program as it is: it never prints, panics, blocks or allocates, keeps `errno`, makes
 //! only `write`-like system calls in a vfork child, and does nothing at all when the environment names no session.
 //!
-//! - [`session`] finds the session and appends records; [`thread`] is the little that is kept for each thread.
-//! - [`elf`] reads the link map without the loader's help; [`real`] finds the functions behind our own.
-//! - [`process`]: start, fork, exit. [`exec`] and [`target`]: starts of programs and whether they can be followed.
-//! - [`dl`] and [`objects`]: requests for libraries, what came of them. [`calls`] and [`image`]: watched CUDA functions.
-//! - [`files`] and [`messages`]: what is opened in caches and toolkits, what is said about them.
-//! - [`python`]: the Python stack. [`arch`]: everything in assembly.
+//! - `session` finds the session and appends records; `thread` is the little that is kept for each thread.
+//! - `elf` reads the link map without the loader's help; `real` finds the functions behind our own.
+//! - `process`: start, fork, exit. `exec` and `target`: starts of programs and whether they can be followed.
+//! - `dl` and `objects`: requests for libraries, what came of them. `calls` and `image`: watched CUDA functions.
+//! - `files` and `messages`: what is opened in caches and toolkits, what is said about them.
+//! - `python`: the Python stack. `arch`: everything in assembly.
 #![no_std]
 #![allow(
     clippy::missing_safety_doc,

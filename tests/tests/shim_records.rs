@@ -312,6 +312,64 @@ fn execs_are_told_with_what_becomes_of_them() {
     }
 }
 
+/// A loader that would complain about the shim, or fail for it, does not get to see it.
+#[test]
+fn our_entry_is_taken_from_programs_that_cannot_load_it() {
+    let lab = Lab::new();
+    let loader = lab.file("ld-musl-x86_64.so.1");
+    let real = Command::new("sh")
+        .args([
+            "-c",
+            "ls /lib64/ld-linux-x86-64.so.2 /lib/ld-linux-aarch64.so.1 2>/dev/null",
+        ])
+        .output()
+        .unwrap();
+    let real = String::from_utf8_lossy(&real.stdout)
+        .lines()
+        .next()
+        .unwrap()
+        .to_owned();
+    std::os::unix::fs::symlink(real, &loader).unwrap();
+    let show = "#include <stdio.h>\n#include <stdlib.h>\nint main(void) { char *p = getenv(\"LD_PRELOAD\"); puts(p ? p : \"(unset)\"); }";
+    let program = lab.cc(
+        "musl",
+        show,
+        &[&format!("-Wl,--dynamic-linker={}", loader.display())],
+    );
+    let mut thirty_two = std::fs::read(&program).unwrap();
+    thirty_two[4] = 1;
+    std::fs::write(lab.file("thirty-two"), thirty_two).unwrap();
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(lab.file("thirty-two"), executable).unwrap();
+    for (preload, command, left, reason) in [
+        (None, "exec ./musl", "(unset)", "musl"),
+        (Some("libm.so.6"), "exec ./musl", "libm.so.6", "musl"),
+        (
+            None,
+            "./thirty-two 2>/dev/null || echo refused",
+            "refused",
+            "32-bit",
+        ),
+    ] {
+        let (outcome, session) = lab.traced(&|shell| {
+            *shell = lab.command("sh");
+            shell.args(["-c", command]);
+            if let Some(preload) = preload {
+                shell.env("LD_PRELOAD", preload);
+            }
+        });
+        assert_eq!(outcome.stdout, format!("{left}\n"), "{command}");
+        let told = session.all(|_, record| match record {
+            Record::ExecAttempt(attempt) if attempt.environment.value == "dropped" => {
+                Some("dropped".to_owned())
+            }
+            Record::NotFollowed(not) => Some(not.reason.value.to_owned()),
+            _ => None,
+        });
+        assert_eq!(told, ["dropped", reason], "{command}");
+    }
+}
+
 #[test]
 fn a_cleared_environment_is_followed_when_asked() {
     let lab = Lab::new();
