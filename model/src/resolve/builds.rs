@@ -19,12 +19,16 @@ pub fn builds(model: &Model) -> Vec<Build> {
         let Some(kind) = Kind::of(process.name()).filter(|k| *k != Kind::Shell) else {
             continue;
         };
-        // A fork of a tool is the moment before it runs another.
-        if process.what.forked || is_question(kind, process) {
-            continue;
-        }
         let parent =
             tool::effective_parent(model, process).and_then(|p| of_process.get(&p.index).copied());
+        if process.what.forked {
+            // A fork of a tool is the moment before it runs another: what follows is still the tool's.
+            of_process.extend(parent.map(|parent| (process.index, parent)));
+            continue;
+        }
+        if is_question(kind, process) {
+            continue;
+        }
         let id = builds.len() as u32 + 1;
         of_process.insert(process.index, id);
         let fact = model
