@@ -5,8 +5,8 @@
 //! the same placeholder (`<secret:3fa9c1>`), in one trace and between traces of one machine, so that a diff still
 //! tells a changed value from an unchanged one; the placeholder is a keyed hash cut to 24 bits and cannot be turned back.
 //!
-//! A credential is recognised in three ways: by its *shape* ([`shapes`]: the prefixes that issuers print into their
-//! tokens for this very purpose), by the *name* it is given under ([`names`]: `--api-key X`, `"password": "X"`,
+//! A credential is recognised in three ways: by its *shape* (`shapes`: the prefixes that issuers print into their
+//! tokens for this very purpose), by the *name* it is given under (`names`: `--api-key X`, `"password": "X"`,
 //! `?token=X`, `HF_TOKEN=X`), and by *memory*: what was masked once by its name, or was learnt from the environment
 //! ([`Redactor::learn_environment`]), is masked wherever it turns up later, in a file name for example.
 //! Everything else stays readable: hashes in cache paths, versions, architecture lists, UUIDs.

@@ -9,7 +9,7 @@ use super::{
     tool::{self, Kind},
 };
 use crate::{
-    event::Rule,
+    event::{FileOp, Rule},
     fold::{Model, Process, Seen},
     report::{BuiltFor, Component, Resolved, Toolkit},
 };
