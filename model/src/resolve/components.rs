@@ -195,7 +195,10 @@ impl Gathered<'_> {
     fn header(&mut self, seen: &Seen<crate::event::FileAccess>) {
         let access = &seen.what;
         let name = access.path.rsplit('/').next().unwrap_or_default();
-        if access.errno != 0 || !matches!(name, "cuda_runtime.h" | "cuda_runtime_api.h" | "cuda.h")
+        // ninja asks for the time of every header; only who opens one compiles with it.
+        if access.errno != 0
+            || access.op != FileOp::Open
+            || !matches!(name, "cuda_runtime.h" | "cuda_runtime_api.h" | "cuda.h")
         {
             return;
         }
