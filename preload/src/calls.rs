@@ -417,7 +417,7 @@ impl Returned {
         }
     }
 
-    /// `cudaDeviceProp` begins with name[256], uuid[16], luid[8] and a mask in CUDA 10 and later; the capability comes
+    /// `cudaDeviceProp` begins with name (256 bytes), uuid (16), luid (8) and a mask in CUDA 10 and later; the capability comes
     /// after the memory sizes, block limits and clock rate, at the same place in 10 to 13 but for `clockRate`.
     unsafe fn write_device_properties(&self, writer: &mut Writer<'_>, ok: bool) {
         const MAJOR: usize = 360;

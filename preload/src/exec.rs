@@ -133,10 +133,12 @@ unsafe fn record(attempt: &Attempt) -> Option<(u32, Environment)> {
         writer
             .number(ExecAttempt::argc, count(attempt.argv))
             .number(ExecAttempt::fork, fork.into());
-        writer.number(
-            ExecAttempt::ppid,
-            crate::arch::system_call(libc::SYS_getppid, [0; 6]) as u64,
-        );
+        // The one that forked: by now `getppid` may name another.
+        let parent = match fork {
+            0 => crate::arch::system_call(libc::SYS_getppid, [0; 6]) as u64,
+            _ => thread.fork_pid.into(),
+        };
+        writer.number(ExecAttempt::ppid, parent);
         writer.text(ExecAttempt::environment, environment.name().as_bytes());
         if let Source::Descriptor(descriptor) | Source::Below(descriptor) = attempt.source {
             writer.number(ExecAttempt::descriptor, i64::from(descriptor) as u64);

@@ -324,7 +324,7 @@ pub(crate) unsafe extern "C" fn before_vfork(
 
 /// Runs in the child of `fork`, before it goes on.
 extern "C" fn in_fork_child() {
-    session::forked();
+    let parent = session::forked();
     objects::forked();
     let thread = thread::this();
     thread.busy = 0;
@@ -338,6 +338,6 @@ extern "C" fn in_fork_child() {
     writer
         .text(Start::how, b"fork")
         .number(Start::fork, fork.into());
-    writer.number(Start::ppid, system_call(libc::SYS_getppid, [0; 6]) as u64);
+    writer.number(Start::ppid, parent.into());
     session::append(writer);
 }

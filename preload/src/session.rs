@@ -119,10 +119,11 @@ pub(crate) fn owns_memory() -> bool {
     OWNER.load(Relaxed) == process_id()
 }
 
-/// In a fork child: the memory is a copy now and records are counted anew.
-pub(crate) fn forked() {
-    OWNER.store(process_id(), Relaxed);
+/// In a fork child: the memory is a copy now and records are counted anew. Gives the process that forked, which
+/// `getppid` may not name any more.
+pub(crate) fn forked() -> u32 {
     SEQUENCE.store(0, Relaxed);
+    OWNER.swap(process_id(), Relaxed)
 }
 
 pub(crate) fn process_id() -> u32 {
