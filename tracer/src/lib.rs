@@ -5,6 +5,7 @@
 //! - [`attach`]: `jittrace attach PID`
 //! - [`ebpf`]: what the kernel sees, for root
 //! - [`conclude`]: the end of a trace; [`masking`]: what must not be in it
+//! - [`doctor`]: what works here, and why the rest does not
 //! - [`demo`]: the founding story on stand-ins
 //! - [`output`]: where a trace is written
 
@@ -13,6 +14,7 @@ pub mod cli;
 pub mod collect;
 pub mod conclude;
 pub mod demo;
+pub mod doctor;
 pub mod ebpf;
 pub mod launch;
 pub mod masking;

@@ -6,7 +6,7 @@ use clap::Parser;
 use jittrace::{
     attach,
     cli::{Action, AttachArgs, Cli},
-    demo, run,
+    demo, doctor, run,
 };
 
 fn main() -> ExitCode {
@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         Some(Action::Run(args)) => run::run(&args),
         Some(Action::Attach(args)) => attach::attach(&args),
         Some(Action::Demo(args)) => demo::demo(&args),
+        Some(Action::Doctor(args)) => doctor::doctor(&args),
         Some(_) => Err(anyhow::anyhow!("not built yet")),
     };
     outcome.unwrap_or_else(|error| {

@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     ffi::{OsStr, OsString},
-    fs,
+    fs, io,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
@@ -387,7 +387,7 @@ fn reread(record: &CallRecord<0>, capture: &jittrace_ebpf::Capture) -> Option<Ca
     if capture.read != read::TEXT || *pointer == 0 {
         return None;
     }
-    let bytes = process_memory(record.head.task.own.tgid, address, CAPTURE_TEXT)?;
+    let bytes = process_memory(record.head.task.own.tgid, address, CAPTURE_TEXT).ok()?;
     let length = bytes.iter().position(|byte| *byte == 0);
     Some(Captured::Text {
         text: text(prefix(&bytes, length.unwrap_or(bytes.len()) as u32)?),
@@ -395,10 +395,12 @@ fn reread(record: &CallRecord<0>, capture: &jittrace_ebpf::Capture) -> Option<Ca
     })
 }
 
-/// Up to `most` bytes of a process's memory, not over the end of a page: the next one may not exist.
-fn process_memory(pid: u32, address: u64, most: usize) -> Option<Vec<u8>> {
+/// Up to `most` bytes of a process's memory; not over the end of a page where the next one does not exist.
+fn process_memory(pid: u32, address: u64, most: usize) -> io::Result<Vec<u8>> {
+    let pid = libc::pid_t::try_from(pid).map_err(io::Error::other)?;
     let to_page_end = 4096 - (address % 4096) as usize;
     let mut bytes = vec![0; most];
+    let mut last = io::Error::from_raw_os_error(libc::EFAULT);
     for length in [most, most.min(to_page_end)] {
         let local = libc::iovec {
             iov_base: bytes.as_mut_ptr().cast(),
@@ -409,24 +411,16 @@ fn process_memory(pid: u32, address: u64, most: usize) -> Option<Vec<u8>> {
             iov_len: length,
         };
         // SAFETY: `local` is `length` bytes of `bytes`; the remote side is checked by the kernel.
-        let read = unsafe {
-            libc::process_vm_readv(
-                i32::try_from(pid).ok()?,
-                &raw const local,
-                1,
-                &raw const remote,
-                1,
-                0,
-            )
-        };
-        if let Ok(read) = usize::try_from(read)
-            && read > 0
-        {
-            bytes.truncate(read);
-            return Some(bytes);
+        match unsafe { libc::process_vm_readv(pid, &raw const local, 1, &raw const remote, 1, 0) } {
+            read @ 1.. => {
+                bytes.truncate(usize::try_from(read).unwrap_or(0));
+                return Ok(bytes);
+            }
+            0 => {}
+            _ => last = io::Error::last_os_error(),
         }
     }
-    None
+    Err(last)
 }
 
 #[cfg(test)]

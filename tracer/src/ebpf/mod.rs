@@ -30,6 +30,7 @@ mod returns;
 mod shapes;
 mod symbols;
 mod tracefs;
+pub(crate) mod trial;
 mod watched;
 
 use std::{
