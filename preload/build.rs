@@ -3,6 +3,9 @@
 //! Writes `linked.s` (one macro call for each pair of name and version; the macro is in `src/arch`), `linked.rs` (which
 //! line of the table each pair belongs to) and `versions.map`, the version script. Its first node keeps version index 2,
 //! which glibc also matches with references that have no version, free of any CUDA name.
+//!
+//! rustc passes a version script of its own (what is exported). rust-lld, the default of rustup's toolchains on x86-64
+//! Linux, merges the two; GNU ld refuses ("anonymous version tag cannot be combined with other version tags").
 
 use jittrace_wire::functions::WATCHED;
 use std::collections::BTreeMap;

@@ -8,6 +8,7 @@ use crate::text::Short;
 use crate::thread::Quiet;
 use crate::{calls, thread};
 use core::ffi::c_int;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use jittrace_wire::messages::{self, MAX_MESSAGE};
 use jittrace_wire::record::{Mark, Message, Writer};
 use jittrace_wire::secrets;
@@ -17,11 +18,25 @@ type Registers = [usize; 6];
 /// Longer reads are data, not messages.
 const LONGEST: usize = 64 * 1024;
 
+/// A program that moves this much through its streams moves data: from then on only beginnings are looked at.
+const THOROUGHLY: usize = 64 << 20;
+const BEGINNING: usize = 4096;
+static SEARCHED: AtomicUsize = AtomicUsize::new(0);
+
 /// Records every message in the text that went over a descriptor.
 unsafe fn search(stream: &str, descriptor: c_int, address: usize, length: usize) {
+    let longest = if SEARCHED.load(Relaxed) < THOROUGHLY {
+        LONGEST
+    } else {
+        BEGINNING
+    };
     // SAFETY: the kernel has read or written that many bytes there.
     let mut rest =
-        unsafe { core::slice::from_raw_parts(address as *const u8, length.min(LONGEST)) };
+        unsafe { core::slice::from_raw_parts(address as *const u8, length.min(longest)) };
+    if rest.iter().take(64).any(|byte| *byte == 0) {
+        return; // not text
+    }
+    SEARCHED.fetch_add(rest.len(), Relaxed);
     while let Some((found, after)) = messages::find(rest) {
         rest = after;
         record(stream, descriptor, found);

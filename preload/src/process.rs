@@ -208,6 +208,8 @@ extern "C" fn exits(code: c_int, _: *mut c_void) {
 
 fn report_exit(code: c_int, how: &[u8]) {
     if session::owns_memory() {
+        // Requests that nothing followed any more.
+        crate::dl::settle(usize::MAX, None);
         calls::report_counts();
     }
     let mut buffer = [0; 128];
@@ -247,7 +249,7 @@ fn end(code: c_int) -> ! {
 fn report_fork(call: &str, caller: usize) {
     let Some(_quiet) = Quiet::begin() else { return };
     let thread = thread::this();
-    if core::mem::take(&mut thread.fork_is_ahead) == 0 {
+    if core::mem::take(&mut thread.fork_is_ahead) == 0 || call != "vfork" {
         write_fork(call, caller);
     }
 }

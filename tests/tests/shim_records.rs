@@ -222,6 +222,7 @@ fn every_request_for_a_library_has_its_outcome() {
             "unloaded 2",
             "request libm.so.6",
             "  init libm.so.6 for libm.so.6",
+            "settled libm.so.6 by next ",
         ]
     );
 }

@@ -329,6 +329,31 @@ fn a_library_with_initial_exec_tls_may_be_preloaded_too() {
 }
 
 #[test]
+fn hooks_work_before_the_shim_is_initialised() {
+    let lab = Lab::new();
+    // Libraries later in the list are initialised first.
+    let source = r#"
+        #include <dlfcn.h>
+        #include <stdio.h>
+        #include <unistd.h>
+        __attribute__((constructor)) static void early(void) {
+            fprintf(stderr, "%d %d\n", dlopen("libm.so.6", RTLD_NOW) != 0, fork() ? 1 : (_exit(0), 0));
+        }"#;
+    let early = lab.cc("early.so", source, &["-shared", "-fPIC", "-ldl"]);
+    let (outcome, session) = lab.same("early", &|command| {
+        *command = lab.command("/bin/true");
+        command.env("LD_PRELOAD", &early);
+    });
+    assert_eq!(outcome.stderr, "1 1\n");
+    let kinds = session.all(|_, record| match record {
+        Record::DlRequest(_) => Some("request"),
+        Record::Start(start) if start.how.value == "exec" => Some("start"),
+        _ => None,
+    });
+    assert_eq!(kinds, ["request", "start"]);
+}
+
+#[test]
 fn a_setuid_program_runs_as_it_does() {
     if !is_root() {
         return skip("a setuid program of another user needs root");
