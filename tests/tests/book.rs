@@ -3,7 +3,9 @@
 use std::{fs, path::Path};
 
 fn page(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../docs")
+        .join(name);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
@@ -25,7 +27,10 @@ fn every_page_is_in_the_index_and_every_link_leads_somewhere() {
     for entry in fs::read_dir(&docs).unwrap() {
         let name = entry.unwrap().file_name().to_string_lossy().into_owned();
         if name.ends_with(".md") && name != "README.md" {
-            assert!(index.contains(&format!("]({name})")), "{name} is not in the index");
+            assert!(
+                index.contains(&format!("]({name})")),
+                "{name} is not in the index"
+            );
         }
     }
     for root in [&docs, &docs.join("..")] {
@@ -35,7 +40,11 @@ fn every_page_is_in_the_index_and_every_link_leads_somewhere() {
                 continue;
             }
             let text = fs::read_to_string(&path).unwrap();
-            for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            for target in text
+                .split("](")
+                .skip(1)
+                .filter_map(|rest| rest.split(')').next())
+            {
                 let file = target.split('#').next().unwrap_or_default();
                 if file.is_empty() || file.contains("://") {
                     continue;

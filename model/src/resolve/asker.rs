@@ -160,7 +160,8 @@ pub fn of_call(
         .unwrap_or_default()
 }
 
-/// Who asked for a library: the owner of the object that needs it, else whoever asked for that object.
+/// Who asked for a library: the owner of the object that needs it, else whoever asked for that object. A part of a
+/// toolkit (libcudart, which opens libcuda) acts for whoever called it.
 pub fn of_library(
     model: &Model,
     requested_by: Option<&str>,
@@ -170,7 +171,14 @@ pub fn of_library(
     let owner = requested_by
         .filter(|object| !is_python_itself(object))
         .and_then(|object| of_object(model, object));
-    owner.unwrap_or_else(|| of_call(model, python, None, process))
+    let is_part = requested_by
+        .and_then(|object| model.file(object))
+        .is_some_and(|fact| fact.what.part.is_some());
+    owner
+        .filter(|_| !is_part)
+        .or_else(|| of_frames(python))
+        .or_else(|| requested_by.and_then(|object| of_object(model, object)))
+        .unwrap_or_else(|| of_call(model, python, None, process))
 }
 
 /// Whether an object belongs to the interpreter: `_ctypes.cpython-312-….so`, `libpython3.12.so`, `python3.12`.

@@ -52,6 +52,8 @@ struct Process {
     requests: HashMap<u32, Request>,
     /// Thunk number → frames of the look-up that handed it out.
     lookups: HashMap<u64, Vec<Frame>>,
+    /// Load address → path of what is mapped: an unload tells the address alone.
+    bases: HashMap<u64, String>,
     /// It has begun and was not seen ending.
     alive: bool,
     /// Sequence of its last record. An exec begins again at 1.
@@ -106,6 +108,15 @@ impl Translate {
         let process = self.process(at);
         let fresh = header.sequence <= process.last || process.last == 0;
         process.last = header.sequence;
+        if fresh {
+            process.bases.clear();
+        }
+        if let Record::ObjectLoaded(loaded) = record {
+            let seen = loaded.objects.iter().filter(|o| !o.path.is_empty());
+            process
+                .bases
+                .extend(seen.map(|o| (o.base, o.path.to_owned())));
+        }
         if let Record::ObjectLoaded(loaded) = record
             && (fresh || !process.early.is_empty())
         {
@@ -128,9 +139,11 @@ impl Translate {
             Record::ObjectLoaded(loaded) => self.objects(at, loaded, sink),
             Record::DlUnloaded(unloaded) => {
                 for object in unloaded.objects.iter() {
-                    sink.put(at.draft(Body::LibraryUnloaded(LibraryUnloaded {
-                        path: object.path.to_owned(),
-                    })));
+                    let known = self.process(at).bases.remove(&object.base);
+                    let path = known.unwrap_or_else(|| object.path.to_owned());
+                    if !path.is_empty() {
+                        sink.put(at.draft(Body::LibraryUnloaded(LibraryUnloaded { path })));
+                    }
                 }
             }
             Record::DlError(error) => self.dl_error(at, error, sink),
@@ -200,7 +213,14 @@ impl Translate {
             .filter_map(|(name, value)| without_ours(name, value, start.shim.value))
             .collect();
         let cwd = owned(start.cwd);
+        let parents = (start.how.value == "fork")
+            .then(|| self.processes.get(&(start.ppid as u32)))
+            .flatten()
+            .map(|parent| parent.bases.clone());
         let process = self.process(at);
+        if let Some(parents) = parents {
+            process.bases = parents;
+        }
         process.cwd.clone_from(&cwd);
         process.alive = true;
         process.attempts.clear();
