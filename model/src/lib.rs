@@ -13,6 +13,7 @@ pub mod event;
 pub mod findings;
 pub mod fold;
 pub mod image;
+pub mod join;
 pub mod loader;
 pub mod log;
 pub mod redact;
