@@ -10,6 +10,7 @@ pub mod diff;
 pub mod distribution;
 pub mod elf;
 pub mod event;
+pub mod export;
 pub mod findings;
 pub mod fold;
 pub mod image;

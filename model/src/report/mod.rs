@@ -4,6 +4,7 @@
 //! it was made from, and the JSON form is a contract: names are only ever added.
 
 mod build;
+pub mod html;
 pub mod markdown;
 pub mod phrase;
 pub mod text;

@@ -792,3 +792,56 @@ pub(crate) fn stale(second: bool) -> Report {
     report.components = vec![app];
     report
 }
+
+/// Events that go with the founding story, for pages that show them.
+pub(crate) fn events() -> Vec<jittrace_model::Event> {
+    use jittrace_model::event::*;
+    let body = |number: u64| match number {
+        1 => Body::ProcessStart(Box::new(ProcessStart {
+            exe: "/srv/venv/bin/python".into(),
+            argv: vec!["python".into(), "-m".into(), "sglang.launch_server".into()],
+            ..ProcessStart::default()
+        })),
+        412 | 413 => Body::Exec(Box::new(Exec {
+            call: "posix_spawn".into(),
+            path: format!("{OLD}/bin/nvcc"),
+            argv: vec![format!("{OLD}/bin/nvcc"), "--version".into()],
+            ..Exec::default()
+        })),
+        418 | 420 => Body::Message(Box::new(Message {
+            stream: "stderr".into(),
+            text: "Failed to get device capability: SM 12.x requires CUDA >= 12.9.".into(),
+            pattern: "requires-cuda".into(),
+        })),
+        n if n % 7 == 0 => Body::Call(Box::new(Call {
+            function: "cudaRuntimeGetVersion".into(),
+            value: some("13000"),
+            result: Some(0),
+            object: Some(format!("{SITE}/nvidia/cu13/lib/libcudart.so.13")),
+            count: 1,
+            ..Call::default()
+        })),
+        n if n % 5 == 0 => Body::LibraryLoaded(Box::new(LibraryLoaded {
+            path: format!("{SITE}/nvidia/cu13/lib/libcublas.so.13"),
+            rule: Rule::Rpath,
+            rule_detail: "$ORIGIN/../../nvidia/cu13/lib".into(),
+            ..LibraryLoaded::default()
+        })),
+        n => Body::File(Box::new(FileAccess {
+            path: format!("/home/u/.cache/flashinfer/{n}/build.ninja"),
+            errno: if n % 3 == 0 { 2 } else { 0 },
+            ..FileAccess::default()
+        })),
+    };
+    (1..=950)
+        .map(|id| Event {
+            id,
+            t: id * 4_400_000,
+            pid: 4711,
+            tid: 4711,
+            source: Source::Preload,
+            same_as: None,
+            body: body(id),
+        })
+        .collect()
+}
