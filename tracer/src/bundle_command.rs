@@ -27,16 +27,28 @@ use crate::{cli::BundleArgs, input};
 /// # Errors
 /// The trace cannot be read, the archive exists already or cannot be written.
 pub fn run(args: &BundleArgs) -> anyhow::Result<ExitCode> {
-    let output = args.output.clone().unwrap_or_else(|| default_output(&args.file));
+    let output = args
+        .output
+        .clone()
+        .unwrap_or_else(|| default_output(&args.file));
     refuse_existing(&output)?;
     let packed = Packed::new(&args.file)?;
     eprintln!("jittrace: {} will hold", output.display());
     for entry in &packed.entries {
-        eprintln!("  {:<18} {:>9}  {}", entry.name, size(entry.bytes), entry.what);
+        eprintln!(
+            "  {:<18} {:>9}  {}",
+            entry.name,
+            size(entry.bytes),
+            entry.what
+        );
     }
     eprintln!("{}", packed.privacy);
     packed.write(&output)?;
-    eprintln!("jittrace: wrote {} ({})", output.display(), size(output.metadata()?.len()));
+    eprintln!(
+        "jittrace: wrote {} ({})",
+        output.display(),
+        size(output.metadata()?.len())
+    );
     for note in &packed.notes {
         eprintln!("jittrace: {note}");
     }
@@ -47,7 +59,11 @@ fn default_output(file: &Path) -> PathBuf {
     if file == Path::new("-") {
         return PathBuf::from("jittrace-bundle.tar.gz");
     }
-    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = file
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
     let mut stem = name.as_str();
     for end in [".zst", ".gz", ".jtrace"] {
         stem = stem.strip_suffix(end).unwrap_or(stem);
@@ -57,7 +73,10 @@ fn default_output(file: &Path) -> PathBuf {
 
 fn refuse_existing(output: &Path) -> anyhow::Result<()> {
     if output.symlink_metadata().is_ok() {
-        anyhow::bail!("{} exists and is not replaced; give another name with -o", output.display());
+        anyhow::bail!(
+            "{} exists and is not replaced; give another name with -o",
+            output.display()
+        );
     }
     Ok(())
 }
@@ -113,10 +132,22 @@ impl Packed {
         let mut json = serde_json::to_vec_pretty(&report)?;
         json.push(b'\n');
         for (name, what, text) in [
-            ("report.txt", "the report for a terminal", report::text::render(&report, Style::default()).into_bytes()),
-            ("report.md", "the report to paste into an issue", report::markdown::render(&report).into_bytes()),
+            (
+                "report.txt",
+                "the report for a terminal",
+                report::text::render(&report, Style::default()).into_bytes(),
+            ),
+            (
+                "report.md",
+                "the report to paste into an issue",
+                report::markdown::render(&report).into_bytes(),
+            ),
             ("report.json", "the report for scripts", json),
-            ("report.html", "the report for a browser", report::html::render(&report, &sample).into_bytes()),
+            (
+                "report.html",
+                "the report for a browser",
+                report::html::render(&report, &sample).into_bytes(),
+            ),
         ] {
             entries.push(Entry {
                 name,
@@ -139,7 +170,12 @@ impl Packed {
         );
         let directory = file
             .file_stem()
-            .map(|stem| stem.to_string_lossy().replace(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c), "_"))
+            .map(|stem| {
+                stem.to_string_lossy().replace(
+                    |c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c),
+                    "_",
+                )
+            })
             .filter(|stem| stem != "-" && !stem.starts_with('.'))
             .unwrap_or_else(|| "jittrace-bundle".to_owned());
         Ok(Packed {
@@ -152,14 +188,22 @@ impl Packed {
 
     /// Writes the archive beside its final name and moves it there, so that it is whole or not there at all.
     fn write(&self, output: &Path) -> anyhow::Result<()> {
-        let directory = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let directory = output
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
         let fail = |error: io::Error| {
-            anyhow::anyhow!("cannot write {}: {error}; give another place with -o", output.display())
+            anyhow::anyhow!(
+                "cannot write {}: {error}; give another place with -o",
+                output.display()
+            )
         };
         let partial = tempfile::NamedTempFile::new_in(directory).map_err(fail)?;
         let packed = GzEncoder::new(BufWriter::new(partial), Compression::default());
         let mut archive = tar::Builder::new(packed);
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |time| time.as_secs());
         for entry in &self.entries {
             let mut header = tar::Header::new_gnu();
             header.set_size(entry.bytes);
@@ -184,7 +228,9 @@ impl Packed {
         partial.as_file().sync_all().map_err(fail)?;
         match partial.persist_noclobber(output) {
             Ok(_) => Ok(()),
-            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => refuse_existing(output),
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+                refuse_existing(output)
+            }
             Err(error) => Err(fail(error.error)),
         }
     }
@@ -205,10 +251,14 @@ fn compressed(file: &Path) -> anyhow::Result<(tempfile::NamedTempFile, Vec<Strin
     encoder.finish()?.flush()?;
     let mut notes = Vec::new();
     if left_out > 0 {
-        notes.push(format!("{name}: {left_out} lines are no events or were cut off, and were left out"));
+        notes.push(format!(
+            "{name}: {left_out} lines are no events or were cut off, and were left out"
+        ));
     }
     if cut.load(std::sync::atomic::Ordering::Relaxed) {
-        notes.push(format!("{name}: the compressed file ends in the middle; all before was read"));
+        notes.push(format!(
+            "{name}: the compressed file ends in the middle; all before was read"
+        ));
     }
     Ok((copy, notes))
 }

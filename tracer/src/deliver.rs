@@ -53,7 +53,9 @@ pub fn deliver(
 pub fn style(to: Option<&Path>) -> Style {
     let stdout = io::stdout();
     style_for(to.is_none() && stdout.is_terminal(), || {
-        rustix::termios::tcgetwinsize(&stdout).ok().map(|size| usize::from(size.ws_col))
+        rustix::termios::tcgetwinsize(&stdout)
+            .ok()
+            .map(|size| usize::from(size.ws_col))
     })
 }
 
@@ -61,7 +63,9 @@ pub fn style(to: Option<&Path>) -> Style {
 pub fn stderr_style() -> Style {
     let stderr = io::stderr();
     style_for(stderr.is_terminal(), || {
-        rustix::termios::tcgetwinsize(&stderr).ok().map(|size| usize::from(size.ws_col))
+        rustix::termios::tcgetwinsize(&stderr)
+            .ok()
+            .map(|size| usize::from(size.ws_col))
     })
 }
 

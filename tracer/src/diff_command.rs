@@ -1,6 +1,6 @@
 //! `jittrace diff GOOD BAD`
 
-use std::{io::Write, path::Path, process::ExitCode, slice};
+use std::{path::Path, process::ExitCode, slice};
 
 use jittrace_model::{diff, report::Report};
 

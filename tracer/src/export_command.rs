@@ -1,12 +1,6 @@
 //! `jittrace export FILE --format jsonl|perfetto`
 
-use std::{
-    cell::RefCell,
-    io::{self, Write},
-    path::Path,
-    process::ExitCode,
-    slice,
-};
+use std::{cell::RefCell, io, path::Path, process::ExitCode, slice};
 
 use jittrace_model::export::{jsonl, perfetto};
 
@@ -51,7 +45,9 @@ fn export_jsonl(from: &Path, to: Option<&Path>) -> anyhow::Result<Vec<String>> {
         Ok(())
     })?;
     Ok((left_out > 0)
-        .then(|| format!("{name}: {left_out} lines are no events or were cut off, and were left out"))
+        .then(|| {
+            format!("{name}: {left_out} lines are no events or were cut off, and were left out")
+        })
         .into_iter()
         .collect())
 }

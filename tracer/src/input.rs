@@ -133,9 +133,7 @@ pub fn open_trace(path: &Path) -> Result<Trace, InputError> {
 ///
 /// # Errors
 /// The file cannot be read, or is compressed in another way.
-pub fn open_bytes(
-    path: &Path,
-) -> Result<(String, Box<dyn BufRead>, Arc<AtomicBool>), InputError> {
+pub fn open_bytes(path: &Path) -> Result<(String, Box<dyn BufRead>, Arc<AtomicBool>), InputError> {
     let name = name_of(path);
     let fail = |error: io::Error| {
         let name = name.clone();
@@ -153,7 +151,11 @@ pub fn open_bytes(
     };
     // The first bytes tell the compression; a pipe may give fewer at a time.
     let mut head = Vec::with_capacity(6);
-    input.by_ref().take(6).read_to_end(&mut head).map_err(fail)?;
+    input
+        .by_ref()
+        .take(6)
+        .read_to_end(&mut head)
+        .map_err(fail)?;
     let whole = BufReader::with_capacity(CHUNK, Cursor::new(head.clone()).chain(input));
     let cut = Arc::new(AtomicBool::new(false));
     let bytes: Box<dyn BufRead> = match head.as_slice() {
@@ -163,7 +165,12 @@ pub fn open_bytes(
             buffered(decoder, &cut)
         }
         [0xfd, b'7', b'z', ..] => return Err(InputError::Compression { name, with: "xz" }),
-        [b'B', b'Z', b'h', ..] => return Err(InputError::Compression { name, with: "bzip2" }),
+        [b'B', b'Z', b'h', ..] => {
+            return Err(InputError::Compression {
+                name,
+                with: "bzip2",
+            });
+        }
         _ => return Ok((name, Box::new(whole), cut)),
     };
     let mut bytes = bytes;
@@ -331,7 +338,13 @@ mod tests {
 
     #[test]
     fn what_was_cut_off_is_read_up_to_there() {
-        let long = TRACE.to_owned() + &TRACE.lines().nth(1).map(|l| format!("{l}\n")).unwrap().repeat(2000);
+        let long = TRACE.to_owned()
+            + &TRACE
+                .lines()
+                .nth(1)
+                .map(|l| format!("{l}\n"))
+                .unwrap()
+                .repeat(2000);
         for packed in [
             gzipped(&long),
             zstd::encode_all(long.as_bytes(), 3).unwrap(),
@@ -346,7 +359,12 @@ mod tests {
 
     #[test]
     fn what_is_no_trace_is_named_with_the_remedy() {
-        let message = |path: &Path| open_trace(path).err().map(|error| error.to_string()).unwrap_or_default();
+        let message = |path: &Path| {
+            open_trace(path)
+                .err()
+                .map(|error| error.to_string())
+                .unwrap_or_default()
+        };
         for (bytes, expected) in [
             (&b""[..], "the trace is empty"),
             (b"#!/bin/sh\n", "is no jittrace header"),
@@ -357,15 +375,33 @@ mod tests {
             assert!(text.contains(expected), "{text}");
             assert!(text.contains(&file.path().display().to_string()), "{text}");
         }
-        assert!(message(Path::new("/nowhere/x.jtrace")).starts_with("there is no file /nowhere/x.jtrace;"));
+        assert!(
+            message(Path::new("/nowhere/x.jtrace"))
+                .starts_with("there is no file /nowhere/x.jtrace;")
+        );
         assert!(message(Path::new("/tmp")).starts_with("/tmp is a directory"));
     }
 
     #[test]
     fn one_that_cannot_be_read_does_not_hide_the_others() {
         let file = file(TRACE.as_bytes());
-        let folded = fold(&["/nowhere".into(), file.path().to_owned(), file.path().to_owned()], |_| {}).unwrap();
-        assert_eq!((folded.model.event_count(), folded.unread.len(), folded.names.len()), (2, 1, 2));
+        let folded = fold(
+            &[
+                "/nowhere".into(),
+                file.path().to_owned(),
+                file.path().to_owned(),
+            ],
+            |_| {},
+        )
+        .unwrap();
+        assert_eq!(
+            (
+                folded.model.event_count(),
+                folded.unread.len(),
+                folded.names.len()
+            ),
+            (2, 1, 2)
+        );
         assert_eq!(folded.report().traces.len(), 2);
     }
 }

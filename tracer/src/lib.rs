@@ -8,15 +8,23 @@
 //! - [`doctor`]: what works here, and why the rest does not
 //! - [`demo`]: the founding story on stand-ins
 //! - [`output`]: where a trace is written
+//! - [`input`]: where traces are read; [`deliver`]: where what is made of them goes
+//! - [`report_command`], [`diff_command`], [`export_command`], [`bundle_command`]: what is made of them
 
 pub mod attach;
+pub mod bundle_command;
 pub mod cli;
 pub mod collect;
 pub mod conclude;
+pub mod deliver;
 pub mod demo;
+pub mod diff_command;
 pub mod doctor;
 pub mod ebpf;
+pub mod export_command;
+pub mod input;
 pub mod launch;
 pub mod masking;
 pub mod output;
+pub mod report_command;
 pub mod run;

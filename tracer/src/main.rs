@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use jittrace::{
-    attach,
+    attach, bundle_command,
     cli::{Action, AttachArgs, Cli},
-    demo, doctor, run,
+    demo, diff_command, doctor, export_command, report_command, run,
 };
 
 fn main() -> ExitCode {
@@ -22,6 +22,10 @@ fn main() -> ExitCode {
         Some(Action::Attach(args)) => attach::attach(&args),
         Some(Action::Demo(args)) => demo::demo(&args),
         Some(Action::Doctor(args)) => doctor::doctor(&args),
+        Some(Action::Report(args)) => report_command::run(&args),
+        Some(Action::Diff(args)) => Ok(diff_command::run(&args)),
+        Some(Action::Export(args)) => export_command::run(&args),
+        Some(Action::Bundle(args)) => bundle_command::run(&args),
         Some(_) => Err(anyhow::anyhow!("not built yet")),
     };
     outcome.unwrap_or_else(|error| {

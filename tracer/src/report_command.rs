@@ -1,6 +1,6 @@
 //! `jittrace report FILE…`
 
-use std::{io::Write, process::ExitCode};
+use std::process::ExitCode;
 
 use jittrace_model::report::{self, html::EventSample};
 

@@ -149,8 +149,9 @@ pub struct ToolkitFact {
     /// How that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version_from: Option<String>,
-    /// `system`, `wheel`, `conda`, `bundled`, `compat` or `stub`.
-    #[serde(default)]
+    /// `system`, `wheel`, `conda`, `bundled`, `compat` or `stub`. Written under another name, since every event has a
+    /// `kind`.
+    #[serde(default, rename = "toolkit_kind")]
     pub kind: String,
     /// Where it was found: a variable, a directory rule, a sibling.
     #[serde(default)]

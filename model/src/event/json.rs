@@ -242,6 +242,24 @@ mod tests {
     }
 
     #[test]
+    fn a_toolkit_has_a_kind_of_its_own() {
+        let event = Event {
+            id: 1,
+            t: 0,
+            pid: 0,
+            tid: 0,
+            source: Source::Collector,
+            same_as: None,
+            body: Body::Fact(Box::new(Fact::Toolkit(ToolkitFact {
+                root: "/usr/local/cuda".into(),
+                kind: "system".into(),
+                ..ToolkitFact::default()
+            }))),
+        };
+        assert_eq!(there_and_back(&event), event);
+    }
+
+    #[test]
     fn an_unknown_kind_is_kept_whole() {
         let line =
             r#"{"id":1,"t":2,"pid":3,"tid":3,"source":"quantum","kind":"entangled","with":[4]}"#;
