@@ -238,8 +238,10 @@ impl Packed {
 
 /// Copies a trace, whatever its form, into a compressed temporary file; lines that are no events are left out.
 fn compressed(file: &Path) -> anyhow::Result<(tempfile::NamedTempFile, Vec<String>)> {
-    let (name, bytes, cut) = input::open_bytes(file)?;
-    let lines = jsonl::Lines::new(bytes).map_err(|error| input::InputError::NotATrace {
+    let bytes = input::open_bytes(file)?;
+    let was_cut = bytes.watch();
+    let input::Bytes { name, text, .. } = bytes;
+    let lines = jsonl::Lines::new(text).map_err(|error| input::InputError::NotATrace {
         name: name.clone(),
         error,
     })?;
@@ -255,7 +257,7 @@ fn compressed(file: &Path) -> anyhow::Result<(tempfile::NamedTempFile, Vec<Strin
             "{name}: {left_out} lines are no events or were cut off, and were left out"
         ));
     }
-    if cut.load(std::sync::atomic::Ordering::Relaxed) {
+    if was_cut() {
         notes.push(format!(
             "{name}: the compressed file ends in the middle; all before was read"
         ));

@@ -34,8 +34,8 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<ExitCode> {
 
 fn export_jsonl(from: &Path, to: Option<&Path>) -> anyhow::Result<Vec<String>> {
     // Opened as a trace first, so that what is no trace is refused before anything is written.
-    let (name, bytes, _) = input::open_bytes(from)?;
-    let lines = jsonl::Lines::new(bytes).map_err(|error| input::InputError::NotATrace {
+    let input::Bytes { name, text, .. } = input::open_bytes(from)?;
+    let lines = jsonl::Lines::new(text).map_err(|error| input::InputError::NotATrace {
         name: name.clone(),
         error,
     })?;

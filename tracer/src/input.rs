@@ -120,20 +120,36 @@ impl Trace {
 /// # Errors
 /// The file cannot be read or is no trace.
 pub fn open_trace(path: &Path) -> Result<Trace, InputError> {
-    let (name, bytes, cut) = open_bytes(path)?;
-    match Reader::new(bytes) {
+    let Bytes { name, text, cut } = open_bytes(path)?;
+    match Reader::new(text) {
         Ok(reader) => Ok(Trace { name, reader, cut }),
         Err(LogError::Io(error)) => Err(InputError::Io { name, error }),
         Err(error) => Err(InputError::NotATrace { name, error }),
     }
 }
 
-/// Opens the decompressed bytes of a trace: its name, its text, and whether compressed input ended in the middle (set
-/// while reading).
+/// The decompressed bytes of a trace.
+pub struct Bytes {
+    /// How it was asked for.
+    pub name: String,
+    /// Its text.
+    pub text: Box<dyn BufRead>,
+    cut: Arc<AtomicBool>,
+}
+
+impl Bytes {
+    /// Tells, once the text was read, whether compressed input ended in the middle.
+    pub fn watch(&self) -> impl Fn() -> bool + 'static {
+        let cut = Arc::clone(&self.cut);
+        move || cut.load(Ordering::Relaxed)
+    }
+}
+
+/// Opens the decompressed bytes of a trace; `-` is standard input.
 ///
 /// # Errors
 /// The file cannot be read, or is compressed in another way.
-pub fn open_bytes(path: &Path) -> Result<(String, Box<dyn BufRead>, Arc<AtomicBool>), InputError> {
+pub fn open_bytes(path: &Path) -> Result<Bytes, InputError> {
     let name = name_of(path);
     let fail = |error: io::Error| {
         let name = name.clone();
@@ -171,13 +187,23 @@ pub fn open_bytes(path: &Path) -> Result<(String, Box<dyn BufRead>, Arc<AtomicBo
                 with: "bzip2",
             });
         }
-        _ => return Ok((name, Box::new(whole), cut)),
+        _ => {
+            return Ok(Bytes {
+                name,
+                text: Box::new(whole),
+                cut,
+            });
+        }
     };
     let mut bytes = bytes;
     if is_tar(bytes.fill_buf().map_err(fail)?) {
         return Err(InputError::Bundle { name });
     }
-    Ok((name, bytes, cut))
+    Ok(Bytes {
+        name,
+        text: bytes,
+        cut,
+    })
 }
 
 /// The word for a trace in messages.
