@@ -6,6 +6,7 @@
 
 use crate::text::c_bytes;
 use core::ffi::{c_char, c_int, c_void};
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// An object of the link map.
 #[derive(Clone, Copy)]
@@ -47,6 +48,76 @@ pub(crate) struct Symbols {
     soname: *const c_char,
 }
 
+type Step = unsafe extern "C" fn(*mut libc::dl_phdr_info, usize, *mut c_void) -> c_int;
+type Iterate = unsafe extern "C" fn(Step, *mut c_void) -> c_int;
+
+/// The beginning of the loader's `struct r_debug`.
+#[repr(C)]
+struct Debug {
+    version: c_int,
+    map: *const LinkMap,
+}
+
+/// libc's own function of this name.
+///
+/// Not the one that a call would be bound to: sanitizers and others interpose `dl_iterate_phdr` and friends, and look the
+/// real one up with `dlsym`, which may be where we are called from.
+pub(crate) fn in_libc(name: &[u8]) -> Option<usize> {
+    // SAFETY: the loader's list. It is walked without a lock, the first time a hook is called, up to libc, which is
+    // never unloaded.
+    unsafe {
+        let debug = crate::arch::loader_debug().cast::<Debug>();
+        let mut map = if debug.is_null() {
+            core::ptr::null()
+        } else {
+            (*debug).map
+        };
+        while !map.is_null() {
+            if c_bytes((*map).name).ends_with(b"/libc.so.6") {
+                return Symbols::of((*map).base, (*map).dynamic)?.find(name, Version::Default);
+            }
+            map = (*map).next;
+        }
+    }
+    None
+}
+
+fn iterate() -> Iterate {
+    static ITERATE: AtomicUsize = AtomicUsize::new(0);
+    let mut address = ITERATE.load(Relaxed);
+    if address == 0 {
+        unsafe extern "C" fn nothing(_: Step, _: *mut c_void) -> c_int {
+            0
+        }
+        let without = nothing as Iterate as usize;
+        address = in_libc(b"dl_iterate_phdr").unwrap_or(without);
+        ITERATE.store(address, Relaxed);
+    }
+    // SAFETY: the function of that name, or the one above.
+    unsafe { core::mem::transmute::<usize, Iterate>(address) }
+}
+
+/// The vDSO's `clock_gettime`; 0 when there is none.
+pub(crate) fn clock_gettime() -> usize {
+    static CLOCK: AtomicUsize = AtomicUsize::new(1);
+    let known = CLOCK.load(Relaxed);
+    if known != 1 {
+        return known;
+    }
+    let found = find_object(|object| {
+        let is_vdso = object.path().starts_with(b"linux-vdso");
+        is_vdso
+            .then(|| {
+                object
+                    .symbols()?
+                    .find(b"__vdso_clock_gettime", Version::Default)
+            })
+            .flatten()
+    });
+    CLOCK.store(found.unwrap_or(0), Relaxed);
+    found.unwrap_or(0)
+}
+
 /// Visits the objects in link-map order until `visit` gives something.
 pub(crate) fn find_object<T, F: FnMut(&Object) -> Option<T>>(mut visit: F) -> Option<T> {
     struct Search<'f, T, F> {
@@ -75,7 +146,7 @@ pub(crate) fn find_object<T, F: FnMut(&Object) -> Option<T>>(mut visit: F) -> Op
         found: None,
     };
     // SAFETY: the callback gets its own data back.
-    unsafe { libc::dl_iterate_phdr(Some(step::<T, F>), (&raw mut search).cast()) };
+    unsafe { iterate()(step::<T, F>, (&raw mut search).cast()) };
     search.found
 }
 
@@ -113,50 +184,13 @@ impl Object {
             .segments()
             .iter()
             .find(|segment| segment.p_type == libc::PT_DYNAMIC)?;
-        let mut entry = (self.base + dynamic.p_vaddr as usize) as *const Dyn;
-        let mut symbols = Symbols {
-            base: self.base,
-            symbols: core::ptr::null(),
-            strings: core::ptr::null(),
-            gnu_hash: core::ptr::null(),
-            hash: core::ptr::null(),
-            versions: core::ptr::null(),
-            definitions: core::ptr::null(),
-            soname: core::ptr::null(),
-        };
-        let mut soname = None;
-        // glibc relocates these entries in place, except where the section is read-only (the vDSO).
-        let address = |value: usize| {
-            if value < self.base {
-                self.base + value
-            } else {
-                value
-            }
-        };
-        // SAFETY: the dynamic section ends with a null entry.
+        // SAFETY: the object's own dynamic section.
         unsafe {
-            while (*entry).tag != 0 {
-                let value = (*entry).value;
-                match (*entry).tag {
-                    DT_SYMTAB => symbols.symbols = address(value) as *const _,
-                    DT_STRTAB => symbols.strings = address(value) as *const _,
-                    DT_GNU_HASH => symbols.gnu_hash = address(value) as *const _,
-                    DT_HASH => symbols.hash = address(value) as *const _,
-                    DT_VERSYM => symbols.versions = address(value) as *const _,
-                    DT_VERDEF => symbols.definitions = address(value) as *const _,
-                    DT_SONAME => soname = Some(value),
-                    _ => {}
-                }
-                entry = entry.add(1);
-            }
-            if symbols.symbols.is_null() || symbols.strings.is_null() {
-                return None;
-            }
-            if let Some(offset) = soname {
-                symbols.soname = symbols.strings.add(offset);
-            }
+            Symbols::of(
+                self.base,
+                (self.base + dynamic.p_vaddr as usize) as *const Dyn,
+            )
         }
-        Some(symbols)
     }
 
     /// The SONAME, or the file name of an object that has none.
@@ -186,6 +220,50 @@ pub(crate) enum Version<'a> {
 }
 
 impl Symbols {
+    /// The tables that a dynamic section names.
+    unsafe fn of(base: usize, dynamic: *const Dyn) -> Option<Symbols> {
+        let mut entry = dynamic;
+        let mut symbols = Symbols {
+            base,
+            symbols: core::ptr::null(),
+            strings: core::ptr::null(),
+            gnu_hash: core::ptr::null(),
+            hash: core::ptr::null(),
+            versions: core::ptr::null(),
+            definitions: core::ptr::null(),
+            soname: core::ptr::null(),
+        };
+        let mut soname = None;
+        // glibc relocates these entries in place, except where the section is read-only (the vDSO).
+        let address = |value: usize| {
+            if value < base { base + value } else { value }
+        };
+        // SAFETY: the dynamic section ends with a null entry.
+        unsafe {
+            while (*entry).tag != 0 {
+                let value = (*entry).value;
+                match (*entry).tag {
+                    DT_SYMTAB => symbols.symbols = address(value) as *const _,
+                    DT_STRTAB => symbols.strings = address(value) as *const _,
+                    DT_GNU_HASH => symbols.gnu_hash = address(value) as *const _,
+                    DT_HASH => symbols.hash = address(value) as *const _,
+                    DT_VERSYM => symbols.versions = address(value) as *const _,
+                    DT_VERDEF => symbols.definitions = address(value) as *const _,
+                    DT_SONAME => soname = Some(value),
+                    _ => {}
+                }
+                entry = entry.add(1);
+            }
+            if symbols.symbols.is_null() || symbols.strings.is_null() {
+                return None;
+            }
+            if let Some(offset) = soname {
+                symbols.soname = symbols.strings.add(offset);
+            }
+        }
+        Some(symbols)
+    }
+
     /// Address of a function that the object defines.
     pub(crate) fn find(&self, name: &[u8], version: Version<'_>) -> Option<usize> {
         let mut hidden = None;
@@ -333,6 +411,8 @@ impl Symbols {
 pub(crate) struct LinkMap {
     pub(crate) base: usize,
     pub(crate) name: *const c_char,
+    dynamic: *const Dyn,
+    next: *const LinkMap,
 }
 
 /// Path and load address behind a handle.

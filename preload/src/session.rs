@@ -1,6 +1,7 @@
 //! The session: found in the environment, written to with one `write(2)` per record.
 
 use crate::arch::system_call;
+use crate::elf;
 use crate::text::{Short, c_bytes};
 use core::cell::UnsafeCell;
 use core::ffi::{c_char, c_int};
@@ -134,13 +135,29 @@ pub(crate) fn thread_id() -> u32 {
     system_call(libc::SYS_gettid, [0; 6]) as u32
 }
 
+/// `CLOCK_MONOTONIC` in nanoseconds, from the vDSO and not through libc's function, which programs interpose.
 pub(crate) fn now() -> u64 {
+    type ClockGettime = unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> c_int;
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: a valid place for the result; in the vDSO, without a system call.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    match elf::clock_gettime() {
+        0 => {
+            let place = &raw mut time as usize;
+            system_call(
+                libc::SYS_clock_gettime,
+                [libc::CLOCK_MONOTONIC as usize, place, 0, 0, 0, 0],
+            );
+        }
+        // SAFETY: the vDSO's function of that type, and a valid place for the result.
+        address => unsafe {
+            core::mem::transmute::<usize, ClockGettime>(address)(
+                libc::CLOCK_MONOTONIC,
+                &raw mut time,
+            );
+        },
+    }
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 

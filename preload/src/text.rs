@@ -8,7 +8,13 @@ pub(crate) unsafe fn c_bytes<'a>(string: *const c_char) -> &'a [u8] {
         return &[];
     }
     // SAFETY: the program passed it as a string; it ends with a zero byte.
-    unsafe { core::slice::from_raw_parts(string.cast(), libc::strlen(string)) }
+    unsafe {
+        let mut length = 0;
+        while *string.add(length) != 0 {
+            length += 1;
+        }
+        core::slice::from_raw_parts(string.cast(), length)
+    }
 }
 
 /// A text in a buffer of `N` bytes; what does not fit is left out.

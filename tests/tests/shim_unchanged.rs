@@ -328,6 +328,68 @@ fn a_library_with_initial_exec_tls_may_be_preloaded_too() {
     assert_eq!(runs(&session), 1);
 }
 
+/// Sanitizers, libfaketime and their like interpose libc's functions and look the real ones up with `dlsym`: the shim
+/// must not call what is not there yet.
+#[test]
+fn a_program_that_interposes_libc_finds_the_real_functions() {
+    let lab = Lab::new();
+    let source = r#"
+        #include <dlfcn.h>
+        #include <link.h>
+        #include <stdio.h>
+        #include <string.h>
+        #include <time.h>
+        #define REAL(name) static __typeof__(name) *real_##name; if (!real_##name) real_##name = dlsym(RTLD_NEXT, #name)
+        int clock_gettime(clockid_t id, struct timespec *t) { REAL(clock_gettime); return real_clock_gettime(id, t); }
+        int dl_iterate_phdr(int (*f)(struct dl_phdr_info *, size_t, void *), void *data) { REAL(dl_iterate_phdr); return real_dl_iterate_phdr(f, data); }
+        size_t strlen(const char *s) { REAL(strlen); return real_strlen(s); }
+        void *memcpy(void *to, const void *from, size_t n) { REAL(memcpy); return real_memcpy(to, from, n); }
+        int open(const char *path, int flags, int mode) { REAL(open); return real_open(path, flags, mode); }
+        ssize_t write(int fd, const void *text, size_t n) { REAL(write); return real_write(fd, text, n); }"#;
+    let wrapper = lab.cc(
+        "wrapper.so",
+        source,
+        &["-shared", "-fPIC", "-fno-builtin", "-ldl"],
+    );
+    for order in ["after", "linked"] {
+        let flags: &[&str] = if order == "linked" {
+            &["./wrapper.so"]
+        } else {
+            &[]
+        };
+        let program = lab.cc(order, fixture!("errors.c"), &[flags, &["-ldl"]].concat());
+        let (outcome, session) = lab.same(order, &|command| {
+            *command = lab.command(&program);
+            if order == "after" {
+                command.env("LD_PRELOAD", &wrapper);
+            }
+        });
+        assert!(outcome.status.success(), "{outcome:?}");
+        assert_eq!(runs(&session), 1);
+    }
+}
+
+#[test]
+fn a_program_with_the_thread_sanitizer_runs() {
+    let lab = Lab::new();
+    let probe = Command::new("cc")
+        .args(["-print-file-name=libtsan.so"])
+        .output()
+        .unwrap();
+    if !String::from_utf8_lossy(&probe.stdout).contains('/') {
+        return skip("the compiler has no libtsan");
+    }
+    let program = lab.cc(
+        "tsan",
+        "#include <stdio.h>\nint main(void) { puts(\"sanitized\"); }",
+        &["-fsanitize=thread"],
+    );
+    let (outcome, _) = lab.same("tsan", &|command| *command = lab.command(&program));
+    if outcome.stdout != "sanitized\n" {
+        skip("the thread sanitizer does not run here at all");
+    }
+}
+
 #[test]
 fn hooks_work_before_the_shim_is_initialised() {
     let lab = Lab::new();

@@ -30,6 +30,61 @@ pub(crate) fn system_call(number: libc::c_long, arguments: [usize; 6]) -> isize 
     result
 }
 
+// Memory functions of our own, hidden: the compiler calls them, and a program that interposes libc's (sanitizers do) may
+// look the real ones up with `dlsym`, which is where we are called from.
+global_asm!(
+    ".text",
+    ".irp name, memcpy, memmove, memset, memcmp, bcmp, strlen",
+    ".hidden \\name",
+    ".globl \\name",
+    ".type \\name,@function",
+    ".endr",
+    "memmove:",
+    "mov rax, rdi",
+    "sub rax, rsi",
+    "cmp rax, rdx",
+    "mov rax, rdi",
+    "jae 2f",
+    "mov rcx, rdx", // the target begins inside the source: backwards
+    "lea rsi, [rsi + rdx - 1]",
+    "lea rdi, [rdi + rdx - 1]",
+    "std",
+    "rep movsb",
+    "cld",
+    "ret",
+    "memcpy:",
+    "mov rax, rdi",
+    "2: mov rcx, rdx",
+    "rep movsb",
+    "ret",
+    "memset:",
+    "mov r8, rdi",
+    "mov eax, esi",
+    "mov rcx, rdx",
+    "rep stosb",
+    "mov rax, r8",
+    "ret",
+    "memcmp:",
+    "bcmp:",
+    "mov rcx, rdx",
+    "xor eax, eax",
+    "xor edx, edx",
+    "repe cmpsb",
+    "je 3f",
+    "movzx eax, byte ptr [rdi - 1]",
+    "movzx edx, byte ptr [rsi - 1]",
+    "sub edx, eax",
+    "mov eax, edx",
+    "3: ret",
+    "strlen:",
+    "xor eax, eax",
+    "4: cmp byte ptr [rdi + rax], 0",
+    "je 5f",
+    "inc rax",
+    "jmp 4b",
+    "5: ret",
+);
+
 /// Bytes of the thread-local block; [`crate::thread`] lays its state over it.
 pub(crate) const THREAD_BLOCK: usize = 160;
 
@@ -53,6 +108,19 @@ pub(crate) fn thread_block() -> *mut u8 {
     unsafe {
         asm!("mov {0}, qword ptr fs:[0]", "add {0}, qword ptr [rip + jittrace_thread@GOTTPOFF]", out(reg) address,
              options(nostack, readonly));
+    }
+    address
+}
+
+/// Address of the loader's `_r_debug`; null when it exports none.
+///
+/// By a weak reference: a strong one would put the loader among our dependencies, and so at another place in the
+/// program's search order.
+pub(crate) fn loader_debug() -> *const u8 {
+    let address: *const u8;
+    // SAFETY: reads what the loader filled in.
+    unsafe {
+        asm!(".weak _r_debug", "mov {0}, qword ptr [rip + _r_debug@GOTPCREL]", out(reg) address, options(nostack, readonly));
     }
     address
 }
