@@ -61,7 +61,7 @@ pub fn builds(model: &Model) -> Vec<Build> {
 }
 
 /// Whether the tool was only asked something (`--version`), which builds nothing.
-fn is_question(kind: Kind, process: &Process) -> bool {
+pub(crate) fn is_question(kind: Kind, process: &Process) -> bool {
     let arguments = process.arguments();
     let asks = |a: &String| {
         matches!(

@@ -11,6 +11,8 @@ pub mod tool;
 mod toolkits;
 
 pub use builds::builds;
+pub(crate) use builds::{archs_of, is_question};
+pub(crate) use caches::absolute;
 pub use caches::caches;
 pub use components::components;
 pub use toolkits::toolkits;

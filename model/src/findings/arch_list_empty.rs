@@ -1,0 +1,165 @@
+//! `arch-list-empty`: a component was left without a single architecture to build for, and blamed the GPU.
+//!
+//! Proof: its complaint about the GPU (`requires GPUs with sm75 or higher`) beside a compute capability that satisfies
+//! it; or a cache path from which the architecture is missing (resolution.md 0.6); or, with neither, a refused
+//! capability, no compile with an architecture, and a process that failed. Silent without a GPU: then the complaint is
+//! true.
+
+use super::{Draft, View, nvcc_older::required_release, view::exit_words, words::quoted};
+use crate::{
+    event::Message,
+    fold::Seen,
+    resolve::asker,
+    toolkit::{Arch, ComputeCapability},
+};
+
+pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
+    let capabilities = view.capabilities();
+    let newest = capabilities.iter().max_by_key(|(c, _)| *c).copied();
+    let mut drafts: Vec<Draft> = view
+        .said(&["requires-gpus", "no-supported-architectures"])
+        .filter_map(|m| by_complaint(view, m, newest))
+        .take(1)
+        .collect();
+    if drafts.is_empty() {
+        drafts.extend(by_absence(view, newest));
+    }
+    drafts
+}
+
+fn by_complaint(
+    view: &View<'_>,
+    message: &Seen<Message>,
+    newest: Option<(ComputeCapability, u64)>,
+) -> Option<Draft> {
+    let refused = refused_capability(view, message);
+    let path = path_without_arch(view);
+    let satisfied = newest.filter(|(c, _)| {
+        wanted_arch(&message.what.text).is_none_or(|wanted| *c >= wanted.capability())
+    });
+    // Without a GPU, and without a sign that one was read, the complaint is simply true.
+    if satisfied.is_none() && refused.is_none() && path.is_none() {
+        return None;
+    }
+    let component = component_of(view, message);
+    let mut draft = Draft::error("arch-list-empty")
+        .component(&component)
+        .title(format!(
+            "{component} was left without an architecture to build for; its message about the GPU is a consequence"
+        ))
+        .cause(format!(
+            "The message {} does not tell the cause.",
+            quoted(&message.what.text)
+        ))
+        .evidence(message.id, format!("it said {}", quoted(&message.what.text)))
+        .in_process(message.pid);
+    if let Some((capability, event)) = satisfied {
+        draft = draft
+            .cause(format!(
+                "The GPU's compute capability {capability} satisfies what it asks for."
+            ))
+            .evidence(event, format!("compute capability {capability}"));
+    }
+    if let Some(refused) = refused {
+        draft = draft
+            .cause("The capability was refused before, and the refusal was swallowed.")
+            .evidence(
+                refused.id,
+                format!("it said {}", quoted(&refused.what.text)),
+            );
+    }
+    if let Some((path, event)) = &path {
+        draft = draft
+            .cause(format!(
+                "Its cache path {path} has no architecture in it, which only happens with an empty list."
+            ))
+            .evidence(*event, format!("{path} was used"));
+    }
+    let proven = satisfied.is_some() || refused.is_some() || path.is_some();
+    Some(draft.proven_if(proven && !compiled(view), "that nothing was compiled"))
+}
+
+/// Without a complaint in known words: a capability was refused, nothing was compiled for any architecture, and the
+/// process failed.
+fn by_absence(view: &View<'_>, newest: Option<(ComputeCapability, u64)>) -> Option<Draft> {
+    let refused = view
+        .said(&["requires-cuda", "device-capability"])
+        .find(|m| {
+            required_release(&m.what.text).is_some() || m.what.pattern == "device-capability"
+        })?;
+    let process = refused.process?;
+    let failed = view.failed_line(process)?;
+    if compiled(view) {
+        return None;
+    }
+    let (capability, event) = newest?;
+    let component = component_of(view, refused);
+    let exit = view.exit_of(failed.index)?;
+    let draft = Draft::error("arch-list-empty")
+        .component(&component)
+        .title(format!(
+            "{component} was left without an architecture to build for; what it says about the GPU is a consequence"
+        ))
+        .cause(format!(
+            "Compute capability {capability} was read and then refused ({}), no compiler was run for any architecture, and the process failed ({}).",
+            quoted(&refused.what.text),
+            exit_words(exit)
+        ))
+        .evidence(event, format!("compute capability {capability}"))
+        .evidence(refused.id, format!("it said {}", quoted(&refused.what.text)))
+        .evidence_of(view.exit_event(failed.index).map(|e| (e, exit_words(exit))))
+        .in_process(refused.pid)
+        .missing("the list itself");
+    Some(draft)
+}
+
+fn refused_capability<'a>(view: &View<'a>, message: &Seen<Message>) -> Option<&'a Seen<Message>> {
+    let process = message.process?;
+    view.said(&["device-capability", "requires-cuda"])
+        .find(|m| m.id != message.id && view.concerns(m, process))
+}
+
+/// `<base>/flashinfer/<version>/cached_ops`: the directory between the version and `cached_ops` is missing.
+fn path_without_arch(view: &View<'_>) -> Option<(String, u64)> {
+    view.model.accesses().iter().find_map(|access| {
+        let path = access.what.path.as_str();
+        let (before, _) = path.split_once("/cached_ops")?;
+        let parent = before.rsplit('/').next()?;
+        let is_version = parent.contains('.')
+            && parent.starts_with(|c: char| c.is_ascii_digit())
+            && Arch::parse(parent).is_none_or(|_| parent.matches('.').count() > 1);
+        is_version.then(|| (format!("{before}/cached_ops"), access.id))
+    })
+}
+
+/// sm75 of `requires GPUs with sm75 or higher`.
+fn wanted_arch(text: &str) -> Option<Arch> {
+    let rest = text.split_once("sm").map(|(_, rest)| rest)?;
+    let digits: String = rest
+        .trim_start_matches(['_', ' '])
+        .chars()
+        .take_while(char::is_ascii_digit)
+        .collect();
+    Arch::parse(&digits)
+}
+
+/// Whether anything was compiled for an architecture.
+fn compiled(view: &View<'_>) -> bool {
+    view.tools()
+        .iter()
+        .any(|t| !t.only_asked && !t.archs.is_empty())
+}
+
+fn component_of(view: &View<'_>, message: &Seen<Message>) -> String {
+    let asked = view.tools().iter().rfind(|t| {
+        t.only_asked
+            && t.process.start <= message.t
+            && message
+                .process
+                .is_some_and(|p| view.related(p, t.process.index))
+    });
+    match asked {
+        Some(tool) => view.asker(tool).component,
+        None => asker::of_call(view.model, &[], None, message.process).component,
+    }
+}

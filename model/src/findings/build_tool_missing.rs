@@ -1,0 +1,314 @@
+//! `build-tool-missing`: a program of the build (ninja, a host compiler, cuobjdump, which) is not on PATH.
+//!
+//! Proof: exec attempts of the bare name that all failed with ENOENT, or a shell's `not found`, and a failure of the
+//! process that asked. Silent when a later attempt succeeded, when another tool took its place, and for nvcc, which has
+//! a kind of its own.
+
+use std::collections::HashMap;
+
+use super::{
+    Draft, View,
+    words::{directory, few, name, quoted},
+};
+use crate::{
+    event::ExecFailed,
+    fold::{ProcessIndex, Seen},
+    resolve::asker,
+};
+
+/// Programs whose absence stops a build.
+const TOOLS: &[&str] = &[
+    "ninja",
+    "ninja-build",
+    "cmake",
+    "make",
+    "c++",
+    "g++",
+    "gcc",
+    "cc",
+    "clang",
+    "clang++",
+    "ld",
+    "as",
+    "ar",
+    "cuobjdump",
+    "nvdisasm",
+    "ptxas",
+    "fatbinary",
+    "nvlink",
+    "which",
+    "git",
+    "cicc",
+];
+
+pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
+    let mut by_tool: HashMap<(ProcessIndex, &str), Vec<&Seen<ExecFailed>>> = HashMap::new();
+    for failure in view.model.exec_failures() {
+        let tool = name(&failure.what.path);
+        if let Some(process) = failure.process
+            && TOOLS.contains(&tool)
+            && matches!(failure.what.errno, 2 | 20 | 13)
+        {
+            by_tool.entry((process, tool)).or_default().push(failure);
+        }
+    }
+    let mut found: Vec<_> = by_tool.into_iter().collect();
+    found.sort_by_key(|((process, _), failures)| (*process, failures.first().map(|f| f.id)));
+    let mut drafts: Vec<Draft> = found
+        .into_iter()
+        .filter_map(|((process, tool), failures)| by_exec(view, process, tool, &failures))
+        .collect();
+    drafts.extend(by_shell(view));
+    drafts
+}
+
+fn by_exec(
+    view: &View<'_>,
+    process: ProcessIndex,
+    tool: &str,
+    failures: &[&Seen<ExecFailed>],
+) -> Option<Draft> {
+    let first = failures.first()?;
+    if ran_later(view, process, tool, first.t) || replaced(view, process, tool, first.t) {
+        return None;
+    }
+    let complaint = complaint(view, process, tool);
+    let failed = view.failed_line(process);
+    if complaint.is_none() && failed.is_none() {
+        return None;
+    }
+    let by_path = failures.iter().all(|f| f.what.path.contains('/'))
+        && failures.len() == 1
+        && first.what.tried.is_empty()
+        && !is_path_entry(view, process, &first.what.path);
+    let asker = asker::of_call(
+        view.model,
+        &first.what.python,
+        first.what.caller.as_ref(),
+        first.process,
+    );
+    let image = view.model.process(process)?;
+    let mut searched: Vec<&str> = failures
+        .iter()
+        .flat_map(|f| f.what.tried.iter().map(String::as_str))
+        .chain(
+            failures
+                .iter()
+                .map(|f| f.what.path.as_str())
+                .filter(|p| p.contains('/')),
+        )
+        .map(directory)
+        .collect();
+    if searched.is_empty() {
+        searched = image
+            .env("PATH")
+            .map(|p| p.split(':').collect())
+            .unwrap_or_default();
+    }
+    searched.dedup();
+    let mut draft = Draft::error("build-tool-missing")
+        .component(&asker.component)
+        .title(format!("{} could not start {tool}", asker.component))
+        .cause(if by_path {
+            format!(
+                "{} could not start {}: there is no such file.",
+                asker.component, first.what.path
+            )
+        } else {
+            format!(
+                "{} could not start {tool}: it is in none of the directories of PATH ({}).",
+                asker.component,
+                few(&searched, 6)
+            )
+        })
+        .in_process(image.pid);
+    if let Some(sentence) = asker.sentence() {
+        draft = draft.cause(format!("Asked by {sentence}."));
+    }
+    for failure in failures.iter().take(8) {
+        draft = draft.evidence(
+            failure.id,
+            format!("exec of {} gave ENOENT", failure.what.path),
+        );
+    }
+    if let Some(message) = complaint {
+        draft = draft.evidence(
+            message.id,
+            format!("it said {}", quoted(&message.what.text)),
+        );
+    }
+    if let Some(event) = failed.and_then(|p| view.exit_event(p.index)) {
+        draft = draft.evidence(event, "the process failed".to_owned());
+    }
+    Some(remedy(view, draft, process, tool).proven())
+}
+
+/// `sh: 1: ninja: not found`, where the shell looked through PATH without an exec.
+fn by_shell(view: &View<'_>) -> Vec<Draft> {
+    let mut drafts = Vec::new();
+    for message in view.said(&[
+        "command-not-found",
+        "nvcc-not-found",
+        "ninja-missing",
+        "program-not-found",
+    ]) {
+        let Some(process) = message.process else {
+            continue;
+        };
+        let text = message.what.text.as_str();
+        let tool = TOOLS.iter().find(|t| {
+            text.ends_with(&format!(": {t}: not found"))
+                || text.ends_with(&format!(" {t}: not found"))
+                || text.ends_with(&format!(": {t}: command not found"))
+                || text.ends_with(&format!("'{t}'"))
+                || text.contains(&format!("{t}: No such file or directory"))
+        });
+        let Some(tool) = tool else { continue };
+        let known = view.model.exec_failures().iter().any(|f| {
+            name(&f.what.path) == *tool && f.process.is_some_and(|p| view.related(p, process))
+        });
+        if known || ran_later(view, process, tool, message.t) {
+            continue;
+        }
+        let asker = view
+            .model
+            .process(process)
+            .map(|p| asker::of_process(view.model, p))
+            .unwrap_or_default();
+        let path = view
+            .model
+            .process(process)
+            .and_then(|p| p.env("PATH"))
+            .map(|p| few(&p.split(':').collect::<Vec<_>>(), 6))
+            .unwrap_or_default();
+        let draft = Draft::error("build-tool-missing")
+            .component(&asker.component)
+            .title(format!("{} could not start {tool}", asker.component))
+            .cause(format!(
+                "A shell could not start {tool}: it is in none of the directories of PATH ({path})."
+            ))
+            .evidence(message.id, format!("it said {}", quoted(text)))
+            .in_process(message.pid)
+            .proven();
+        drafts.push(remedy(view, draft, process, tool));
+    }
+    drafts
+}
+
+fn ran_later(view: &View<'_>, process: ProcessIndex, tool: &str, t: u64) -> bool {
+    view.model.processes().iter().any(|p| {
+        p.name() == tool
+            && p.start >= t
+            && p.parent.is_some_and(|parent| view.related(parent, process))
+    })
+}
+
+/// gcc failing and clang found, ninja failing and ninja-build found.
+fn replaced(view: &View<'_>, process: ProcessIndex, tool: &str, t: u64) -> bool {
+    const SAME: &[&[&str]] = &[
+        &["c++", "g++", "clang++"],
+        &["cc", "gcc", "clang"],
+        &["ninja", "ninja-build", "make"],
+    ];
+    SAME.iter()
+        .filter(|group| group.contains(&tool))
+        .any(|group| group.iter().any(|other| ran_later(view, process, other, t)))
+}
+
+fn complaint<'a>(
+    view: &View<'a>,
+    process: ProcessIndex,
+    tool: &str,
+) -> Option<&'a Seen<crate::event::Message>> {
+    view.model.messages().iter().find(|m| {
+        view.concerns(m, process)
+            && m.what.text.contains(tool)
+            && [
+                "No such file",
+                "not found",
+                "required",
+                "Failed to find",
+                "cannot find",
+            ]
+            .iter()
+            .any(|w| m.what.text.contains(w))
+    })
+}
+
+fn is_path_entry(view: &View<'_>, process: ProcessIndex, path: &str) -> bool {
+    view.model
+        .process(process)
+        .and_then(|p| p.env("PATH"))
+        .is_some_and(|p| {
+            p.split(':')
+                .any(|entry| entry.trim_end_matches('/') == directory(path))
+        })
+}
+
+fn remedy(view: &View<'_>, draft: Draft, process: ProcessIndex, tool: &str) -> Draft {
+    let copies: Vec<(String, u64)> = copies(view, process, tool);
+    let Some((copy, event)) = copies.into_iter().next() else {
+        return draft.remedy(format!(
+            "Install {tool}, or put its directory on PATH; none was found on this machine."
+        ));
+    };
+    let beside = interpreter_directories(view, process)
+        .iter()
+        .any(|d| d == directory(&copy));
+    draft
+        .cause(if beside {
+            format!("It exists at {copy}, beside the running python: the environment was not activated.")
+        } else {
+            format!("It exists at {copy}.")
+        })
+        .remedy(format!(
+            "Put {} on PATH (what activating the environment does), in the unit file or the launcher as well.",
+            directory(&copy)
+        ))
+        .evidence(event, format!("{copy} exists"))
+}
+
+/// Files of that name which are known to exist, the one beside the interpreter first.
+fn copies(view: &View<'_>, process: ProcessIndex, tool: &str) -> Vec<(String, u64)> {
+    let beside = interpreter_directories(view, process);
+    let mut copies: Vec<(String, u64)> = view
+        .model
+        .files()
+        .filter(|f| name(&f.what.path) == tool)
+        .map(|f| (f.what.path.clone(), f.id))
+        .chain(view.model.toolkits().iter().flat_map(|t| {
+            t.what
+                .parts
+                .values()
+                .filter(|p| name(p) == tool)
+                .map(|p| (p.clone(), t.id))
+        }))
+        .chain(
+            view.model
+                .processes()
+                .iter()
+                .filter(|p| p.name() == tool)
+                .map(|p| (p.program.clone(), p.id)),
+        )
+        .collect();
+    copies.sort_by_key(|(path, event)| (!beside.iter().any(|d| d == directory(path)), *event));
+    copies
+}
+
+/// Directories of the interpreters above a process, as they were called: a virtual environment's python is a link.
+fn interpreter_directories(view: &View<'_>, process: ProcessIndex) -> Vec<String> {
+    view.line(process)
+        .filter(|p| p.name().starts_with("python"))
+        .flat_map(|p| {
+            let called = p
+                .what
+                .argv
+                .first()
+                .filter(|a| a.contains('/'))
+                .map(|a| crate::resolve::absolute(&p.what.cwd, a));
+            [Some(p.program.clone()), called, Some(p.what.exe.clone())]
+        })
+        .flatten()
+        .map(|p| directory(&p).to_owned())
+        .collect()
+}

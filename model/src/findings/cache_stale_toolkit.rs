@@ -1,0 +1,262 @@
+//! `cache-stale-toolkit`: a compiled module was taken from a cache that does not know of toolkits, and was built with
+//! another one than this run resolves.
+//!
+//! Absence is the evidence: the toolkit changed and nothing was compiled. Proof: the module loaded or read, what it was
+//! built with (its build file, its PTX or its stamp), the toolkit that this run names, and no compiler that wrote it.
+//! Silent when both are one release, when the module was built in this run, and when nothing in this run names a
+//! toolkit.
+
+use super::{
+    Draft, View,
+    view::Known,
+    words::{directory, name, tool_rule},
+};
+use crate::{
+    component,
+    event::{CacheFact, EventId, FileOp},
+    fold::{Process, Seen},
+    report::{Artifact, Cache, Severity},
+    resolve::{asker, tool::Kind},
+    toolkit::Version,
+};
+
+pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
+    let mut drafts = Vec::new();
+    for cache in &view.report.caches {
+        for artifact in cache.artifacts.iter().filter(|a| a.loaded && !a.built) {
+            if let Some(fact) = view.model.cache_fact(&artifact.path) {
+                drafts.extend(stale(view, cache, artifact, fact));
+            }
+        }
+    }
+    // Many modules of one cache are one story.
+    let mut merged: Vec<Draft> = Vec::new();
+    for draft in drafts {
+        match merged
+            .iter_mut()
+            .find(|d| d.finding.remedy.first() == draft.finding.remedy.first())
+        {
+            Some(known) => known.absorb(draft),
+            None => merged.push(draft),
+        }
+    }
+    merged
+}
+
+/// The toolkit that a run would compile with.
+struct Wanted {
+    known: Known,
+    words: String,
+    variable: Option<String>,
+    evidence: EventId,
+}
+
+fn stale(
+    view: &View<'_>,
+    cache: &Cache,
+    artifact: &Artifact,
+    fact: &Seen<CacheFact>,
+) -> Option<Draft> {
+    let built = built_with(view, &fact.what)?;
+    let used = artifact.events.first().copied();
+    let process = used
+        .and_then(|e| process_of(view, e))
+        .or_else(|| view.model.processes().first())?;
+    let wanted = wanted(view, process)?;
+    if built.same_release(wanted.known.version) || compiled_since(view, &artifact.path) {
+        return None;
+    }
+    let owner = if cache.owner.is_empty() {
+        asker::of_call(view.model, &[], None, Some(process.index)).component
+    } else {
+        cache.owner.clone()
+    };
+    let not_keyed = component::find(&owner)
+        .and_then(|c| c.caches.first())
+        .map(|c| format!("Its key leaves out {}.", c.not_keyed))
+        .unwrap_or_default();
+    let folder = directory(&artifact.path);
+    let variable = wanted
+        .variable
+        .clone()
+        .unwrap_or_else(|| "the toolkit of this run".to_owned());
+    let date = date(fact.what.mtime)
+        .map(|d| format!(" on {d}"))
+        .unwrap_or_default();
+    let how = fact
+        .what
+        .built_with_from
+        .as_deref()
+        .map(|f| format!(" (by its {f})"))
+        .unwrap_or_default();
+    let built_with = built.without_patch();
+    let home = fact
+        .what
+        .cuda_home
+        .as_deref()
+        .map(|h| format!(" of {h}"))
+        .unwrap_or_default();
+    let mut draft = Draft::of("cache-stale-toolkit", Severity::Warning)
+        .component(&owner)
+        .title(format!(
+            "{} was built with CUDA {built_with}; {variable} ({}) had no effect on it",
+            name(&artifact.path),
+            wanted.known.version.without_patch()
+        ))
+        .cause(format!(
+            "{} was taken from the cache, where it was built with nvcc {built_with}{home}{date}{how}; this run names {} ({}), and no compiler ran for it.",
+            artifact.path,
+            wanted.known.version.without_patch(),
+            wanted.words
+        ))
+        .cause(not_keyed)
+        .evidence(fact.id, format!("{} was built with {built_with}{how}", artifact.path))
+        .evidence(wanted.evidence, wanted.words.clone())
+        .evidence(
+            wanted.known.event,
+            format!("that toolkit is {} ({})", wanted.known.version, wanted.known.from),
+        )
+        .in_process(process.pid);
+    for event in artifact.events.iter().take(2) {
+        draft = draft.evidence(*event, format!("{} was used", artifact.path));
+    }
+    Some(
+        draft
+            .remedy(format!("Delete {folder} to build it anew."))
+            .remedy("Or give each toolkit a cache directory of its own.")
+            .proven_if(
+                fact.what.built_with.is_some() || fact.what.cuda_home.is_some(),
+                "what it was built with",
+            ),
+    )
+}
+
+/// The release that an artefact was built with: as it was read, else as the toolkit that its build file names.
+fn built_with(view: &View<'_>, fact: &CacheFact) -> Option<Version> {
+    fact.built_with
+        .as_deref()
+        .and_then(Version::parse)
+        .or_else(|| {
+            let nvcc = fact
+                .nvcc
+                .clone()
+                .or_else(|| fact.cuda_home.as_ref().map(|h| format!("{h}/bin/nvcc")))?;
+            Some(view.version_of(&nvcc)?.version)
+        })
+}
+
+/// What this run would compile with: the compiler that it asked, else the root that its environment names.
+fn wanted(view: &View<'_>, process: &Process) -> Option<Wanted> {
+    let asked = view
+        .tools_of(Kind::Nvcc)
+        .filter(|t| view.related(view.origin(t.process).index, process.index))
+        .last();
+    if let Some(nvcc) = asked
+        && let Some(known) = &nvcc.version
+    {
+        let found = view.found(nvcc);
+        let variable = found.detail.split_once('=').map(|(n, _)| n.to_owned());
+        return Some(Wanted {
+            known: known.clone(),
+            words: format!("{}, {}", nvcc.path(), tool_rule(&found)),
+            variable: variable.filter(|v| !v.contains(' ')),
+            evidence: nvcc.process.id,
+        });
+    }
+    ["CUDA_HOME", "CUDA_PATH"].iter().find_map(|variable| {
+        let root = process.env(variable).filter(|v| !v.is_empty())?;
+        let root = root.trim_end_matches('/');
+        let known = view
+            .version_of(&format!("{root}/bin/nvcc"))
+            .or_else(|| release_of_root(view, root))?;
+        Some(Wanted {
+            known,
+            words: format!("{variable}={root}"),
+            variable: Some((*variable).to_owned()),
+            evidence: process.id,
+        })
+    })
+}
+
+fn release_of_root(view: &View<'_>, root: &str) -> Option<Known> {
+    let toolkit = view
+        .model
+        .toolkits()
+        .iter()
+        .find(|t| t.what.root.trim_end_matches('/') == root)?;
+    Some(Known {
+        version: Version::parse(toolkit.what.version.as_deref()?)?,
+        event: toolkit.id,
+        from: toolkit.what.version_from.clone().unwrap_or_default(),
+    })
+}
+
+fn process_of<'a>(view: &View<'a>, event: EventId) -> Option<&'a Process> {
+    let index = view
+        .model
+        .accesses()
+        .iter()
+        .find(|a| a.id == event)
+        .and_then(|a| a.process)
+        .or_else(|| {
+            view.model
+                .libraries()
+                .iter()
+                .find(|l| l.id == event)
+                .and_then(|l| l.process)
+        })?;
+    view.model.process(index)
+}
+
+/// Whether anything was compiled into the directory of a module, or moved to its place.
+fn compiled_since(view: &View<'_>, path: &str) -> bool {
+    let folder = directory(path);
+    let by_tool = view.report.builds.iter().any(|b| {
+        b.output
+            .as_deref()
+            .is_some_and(|o| directory(&crate::resolve::absolute(&b.cwd, o)) == folder)
+    });
+    by_tool
+        || view.model.accesses().iter().any(|a| {
+            a.what.errno == 0
+                && (a.what.op == FileOp::Create && a.what.path == path
+                    || a.what.to.as_deref() == Some(path))
+        })
+}
+
+/// The day of a time in seconds since 1970, in UTC.
+fn date(seconds: i64) -> Option<String> {
+    if seconds <= 0 {
+        return None;
+    }
+    // Days to a civil date, by the usual arithmetic on eras of 400 years.
+    let days = seconds / 86_400 + 719_468;
+    let era = days / 146_097;
+    let day_of_era = days - era * 146_097;
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    Some(format!("{year:04}-{month:02}-{day:02}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::date;
+
+    #[test]
+    fn days_become_dates() {
+        for (seconds, day) in [
+            (86_400, "1970-01-02"),
+            (951_782_400, "2000-02-29"),
+            (1_735_689_599, "2024-12-31"),
+            (1_735_689_600, "2025-01-01"),
+        ] {
+            assert_eq!(date(seconds).as_deref(), Some(day));
+        }
+        assert_eq!(date(0), None);
+    }
+}

@@ -1,0 +1,210 @@
+//! `cudart-not-found`: an object needs a libcudart (or another library of a toolkit) of a major that is nowhere.
+//!
+//! Proof: the failed load with the missing SONAME, the object that needs it, and the places that were searched. The
+//! title says which major is mapped instead. Silent for probes of a program that asks for several majors by name and
+//! takes what it gets, and for loads that a later try made good.
+
+use super::{
+    Draft, View,
+    provider::{self, Failure, Reason},
+    words::{name, places, quoted},
+};
+use crate::{report::Severity, resolve::asker, toolkit::Part};
+
+pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
+    provider::failures(view)
+        .iter()
+        .filter_map(|f| missing(view, f))
+        .collect()
+}
+
+fn missing(view: &View<'_>, failure: &Failure<'_>) -> Option<Draft> {
+    let wanted = match &failure.reason {
+        Reason::NoFile { name } => super::words::name(name).to_owned(),
+        Reason::NoVersion { version, .. } if version.starts_with("libcudart.so.") => {
+            version.clone()
+        }
+        _ => return None,
+    };
+    let part = Part::of_file_name(&wanted);
+    // libcuda and the builtins have kinds of their own; what is no toolkit library is none of ours.
+    if matches!(
+        part,
+        Part::Other
+            | Part::Libcuda
+            | Part::Nvml
+            | Part::NvrtcBuiltins
+            | Part::Ptxjitcompiler
+            | Part::CudartStub
+    ) {
+        return None;
+    }
+    let mut severity = provider::severity(view, failure)?;
+    let is_probe =
+        name(&failure.object) == wanted || failure.object.is_empty() && failure.seen.is_some();
+    if is_probe {
+        // Asked for by its name: harmless unless the program says that it is not.
+        if provider::said_so(view, failure).is_none() || other_copy(view, failure, part) {
+            return None;
+        }
+        severity = Severity::Error;
+    }
+    let python = failure
+        .seen
+        .map(|s| s.what.python.clone())
+        .unwrap_or_default();
+    let by = failure.seen.and_then(|s| s.what.requested_by.clone());
+    let object = if is_probe {
+        by.unwrap_or_default()
+    } else {
+        failure.object.clone()
+    };
+    let asker = asker::of_library(
+        view.model,
+        Some(object.as_str()).filter(|o| !o.is_empty()),
+        &python,
+        failure.process,
+    );
+    let id = if part == Part::Cudart {
+        "cudart-not-found"
+    } else {
+        "library-not-found"
+    };
+    let who = if is_probe || object.is_empty() {
+        asker.component.clone()
+    } else {
+        object.clone()
+    };
+    let mapped: Vec<_> = view
+        .loaded_part(failure.process, part.name())
+        .filter(|l| name(&l.what.path) != wanted)
+        .collect();
+    let instead = mapped.last().map(|l| {
+        let version = view
+            .version_of(&l.what.path)
+            .map(|k| format!(" ({})", k.version))
+            .unwrap_or_default();
+        (l.id, format!("{}{version}", l.what.path))
+    });
+    let searched = places(failure.candidates());
+    let mut draft = Draft::of(id, severity)
+        .component(&asker.component)
+        .title(format!(
+            "{} needs {wanted}, and nothing provides it",
+            name(&who)
+        ))
+        .cause(format!(
+            "{who} needs {wanted}{}; it was found nowhere{}.",
+            needs_words(view, &object),
+            if searched.is_empty() {
+                String::new()
+            } else {
+                format!(" (searched: {searched})")
+            }
+        ))
+        .evidence(
+            failure.event,
+            format!("the load failed: {}", quoted(&failure.text)),
+        )
+        .evidence_of(
+            provider::said_so(view, failure)
+                .map(|m| (m.id, format!("it said {}", quoted(&m.what.text)))),
+        )
+        .in_process(failure.pid);
+    if let Some((event, words)) = &instead {
+        draft = draft
+            .cause(format!("The process has {words} instead."))
+            .evidence(*event, format!("{words} is mapped"));
+    }
+    if let Some(sentence) = asker::of_frames(&python).and_then(|a| a.sentence()) {
+        draft = draft.cause(format!("Asked by {sentence}."));
+    }
+    let wanted_major = major_of(&wanted);
+    if let Some((package, built)) = view.built_for("torch")
+        && wanted_major.is_some_and(|m| m != built.version.major)
+        && part == Part::Cudart
+    {
+        draft = draft
+            .cause(format!(
+                "{package} is built for CUDA {}: the two are for different CUDA majors.",
+                built.version.without_patch()
+            ))
+            .evidence(
+                built.event,
+                format!(
+                    "{package} is built for CUDA {} ({})",
+                    built.version, built.from
+                ),
+            );
+        draft = draft.remedy(format!(
+            "Install the build of {} for CUDA {}, as {package} is.",
+            owner_words(view, &object, &asker.component),
+            built.version.major
+        ));
+    } else if let Some((_, words)) = &instead {
+        draft = draft.remedy(format!(
+            "Install the build of {} for the CUDA major of {words}.",
+            owner_words(view, &object, &asker.component)
+        ));
+    }
+    let copy = view
+        .offers(part.name())
+        .into_iter()
+        .find(|o| name(&o.path) == wanted || o.path.ends_with(&format!("/{wanted}")));
+    draft = match copy {
+        Some(copy) => draft
+            .remedy(format!(
+                "Or let {} be found: put {} on LD_LIBRARY_PATH.",
+                copy.path,
+                super::words::directory(&copy.path)
+            ))
+            .evidence(copy.event, format!("{} exists", copy.path)),
+        None if draft.finding.remedy.is_empty() => draft.remedy(format!(
+            "Install the library {wanted}, or a build of {} that needs another; no copy was found on this machine.",
+            name(&who)
+        )),
+        None => draft,
+    };
+    Some(draft.proven_if(failure.seen.is_some(), "the failed request itself"))
+}
+
+/// Whether the same process has the part under another name after a probe that failed.
+fn other_copy(view: &View<'_>, failure: &Failure<'_>, part: Part) -> bool {
+    view.loaded_part(failure.process, part.name())
+        .next()
+        .is_some()
+        && failure
+            .process
+            .is_none_or(|p| view.failed_line(p).is_none())
+}
+
+fn needs_words(view: &View<'_>, object: &str) -> String {
+    match view.model.file(object) {
+        Some(fact) => match (&fact.what.runpath, &fact.what.rpath) {
+            (Some(runpath), _) => format!(" (RUNPATH {runpath})"),
+            (None, Some(rpath)) => format!(" (RPATH {rpath})"),
+            _ => String::new(),
+        },
+        None => String::new(),
+    }
+}
+
+fn owner_words(view: &View<'_>, object: &str, component: &str) -> String {
+    view.model
+        .file(object)
+        .and_then(|f| f.what.distribution.clone())
+        .or_else(|| view.carrier(object))
+        .unwrap_or_else(|| {
+            if object.is_empty() {
+                component.to_owned()
+            } else {
+                name(object).to_owned()
+            }
+        })
+}
+
+/// 13 of `libcudart.so.13`.
+pub(super) fn major_of(soname: &str) -> Option<u32> {
+    let (_, rest) = soname.split_once(".so.")?;
+    rest.split('.').next()?.parse().ok()
+}

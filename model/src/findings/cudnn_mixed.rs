@@ -1,0 +1,139 @@
+//! `cudnn-mixed`: the parts of cuDNN in one process are of different releases.
+//!
+//! Proof: sub-libraries mapped from several directories with different releases, and cuDNN's own refusal
+//! (`CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH`), a sentence about an incompatible cuDNN, or a failed load of one.
+//! Several directories of one release are no finding, several releases without a failure a note.
+
+use super::{
+    Draft, View,
+    words::{directory, library_rule, name, quoted},
+};
+use crate::{event::Rule, fold::Seen, report::Severity, resolve::asker, toolkit::Version};
+
+pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
+    let mut drafts = Vec::new();
+    for process in view.model.processes() {
+        let mut parts: Vec<(&Seen<crate::event::LibraryLoaded>, Option<Version>)> = Vec::new();
+        for library in view.loaded_part(Some(process.index), "cudnn") {
+            if parts.iter().all(|(p, _)| p.what.path != library.what.path) {
+                let version = view.version_of(&library.what.path).map(|k| k.version);
+                parts.push((library, version));
+            }
+        }
+        let mut directories: Vec<&str> =
+            parts.iter().map(|(l, _)| directory(&l.what.path)).collect();
+        directories.sort_unstable();
+        directories.dedup();
+        if directories.len() < 2 {
+            continue;
+        }
+        let mut versions: Vec<Version> = parts.iter().filter_map(|(_, v)| *v).collect();
+        versions.sort_unstable();
+        versions.dedup_by(|a, b| a.agrees_with(*b));
+        let said = view.said_with(&["cudnn"]).find(|m| {
+            view.concerns(m, process.index)
+                && [
+                    "mismatch",
+                    "incompatib",
+                    "sublibrary",
+                    "undefined symbol",
+                    "not found",
+                ]
+                .iter()
+                .any(|w| m.what.text.to_ascii_lowercase().contains(w))
+        });
+        if versions.len() < 2 && said.is_none() {
+            continue;
+        }
+        let severity = if said.is_some() {
+            Severity::Error
+        } else {
+            Severity::Note
+        };
+        // The stranger is what came from the directory with the fewest parts.
+        let count = |d: &str| {
+            parts
+                .iter()
+                .filter(|(l, _)| directory(&l.what.path) == d)
+                .count()
+        };
+        let home = directories
+            .iter()
+            .max_by_key(|d| count(d))
+            .copied()
+            .unwrap_or_default();
+        let stranger = parts.iter().find(|(l, _)| directory(&l.what.path) != home);
+        let asker = stranger
+            .map(|(l, _)| {
+                asker::of_library(
+                    view.model,
+                    l.what.requested_by.as_deref(),
+                    &l.what.python,
+                    l.process,
+                )
+            })
+            .unwrap_or_default();
+        let list: Vec<String> = versions.iter().map(ToString::to_string).collect();
+        let mut draft = Draft::of("cudnn-mixed", severity)
+            .component(&asker.component)
+            .title(if list.len() > 1 {
+                format!("cuDNN of releases {} in one process", list.join(" and "))
+            } else {
+                format!(
+                    "cuDNN from {} directories in one process",
+                    directories.len()
+                )
+            })
+            .cause(format!(
+                "The parts of cuDNN came from {}.",
+                directories.join(" and ")
+            ))
+            .in_process(process.pid);
+        if let Some((library, version)) = stranger {
+            draft = draft.cause(format!(
+                "{}{} was chosen {}{}; the others lie in {home}.",
+                library.what.path,
+                version.map(|v| format!(" ({v})")).unwrap_or_default(),
+                library_rule(library.what.rule, &library.what.rule_detail),
+                library
+                    .what
+                    .requested_by
+                    .as_deref()
+                    .map(|by| format!(", asked for by {}", name(by)))
+                    .unwrap_or_default()
+            ));
+        }
+        for (library, version) in parts.iter().take(10) {
+            draft = draft.evidence(
+                library.id,
+                format!(
+                    "{}{}, {}",
+                    library.what.path,
+                    version.map(|v| format!(" ({v})")).unwrap_or_default(),
+                    library_rule(library.what.rule, &library.what.rule_detail)
+                ),
+            );
+        }
+        if let Some(message) = said {
+            draft = draft
+                .cause(format!("It said {}.", quoted(&message.what.text)))
+                .evidence(
+                    message.id,
+                    format!("it said {}", quoted(&message.what.text)),
+                );
+        }
+        draft = match stranger {
+            Some((l, _)) if l.what.rule == Rule::LdLibraryPath => draft.remedy(format!(
+                "Take {} out of LD_LIBRARY_PATH: the rest of cuDNN is in {home}.",
+                directory(&l.what.path)
+            )),
+            Some((l, _)) => draft.remedy(format!(
+                "Let all parts come from {home}: remove or hide {}.",
+                l.what.path
+            )),
+            None => draft,
+        };
+        drafts.push(draft.proven_if(versions.len() > 1, "the releases of the parts"));
+    }
+    drafts
+}

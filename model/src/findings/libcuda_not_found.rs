@@ -1,0 +1,151 @@
+//! `libcuda-not-found`: the driver library was asked for and not found.
+//!
+//! Proof: the failed request with the places that were searched, no successful one in the same process afterwards, and a
+//! program that says so and fails. When libcuda.so.1 is on the machine and the development name libcuda.so was asked
+//! for, the name is the cause. Silent on machines without a driver where the program goes on, as CPU runs do.
+
+use super::{
+    Draft, View,
+    words::{name, places, quoted},
+};
+use crate::{event::LibraryFailed, fold::Seen, report::Severity, resolve::asker};
+
+pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
+    let mut drafts = Vec::new();
+    let mut told: Vec<(u32, &str)> = Vec::new();
+    for failed in view
+        .model
+        .library_failures()
+        .iter()
+        .filter(|f| is_libcuda(wanted(&f.what)))
+    {
+        let name = wanted(&failed.what);
+        if told.contains(&(failed.pid, name)) {
+            continue;
+        }
+        if let Some(draft) = not_found(view, failed, name) {
+            told.push((failed.pid, name));
+            drafts.push(draft);
+        }
+    }
+    drafts
+}
+
+fn wanted(failed: &LibraryFailed) -> &str {
+    let missing = failed.missing.as_deref().filter(|m| !m.is_empty());
+    missing.unwrap_or(&failed.requested)
+}
+
+fn is_libcuda(requested: &str) -> bool {
+    let file = name(requested);
+    file == "libcuda.so" || file.starts_with("libcuda.so.")
+}
+
+fn not_found(view: &View<'_>, failed: &Seen<LibraryFailed>, asked: &str) -> Option<Draft> {
+    let process = failed.process?;
+    let answered = view.loaded_part(Some(process), "libcuda").next().is_some();
+    if answered {
+        return None;
+    }
+    let ended = view.failed_line(process)?;
+    let said = view.model.messages().iter().find(|m| {
+        view.concerns(m, process)
+            && (m.what.text.contains("libcuda.so")
+                || matches!(m.what.pattern.as_str(), "no-driver" | "libcuda-not-found"))
+    })?;
+    let asker = asker::of_library(
+        view.model,
+        failed
+            .what
+            .missing_for
+            .as_deref()
+            .or(failed.what.requested_by.as_deref()),
+        &failed.what.python,
+        failed.process,
+    );
+    let searched = places(&failed.what.candidates);
+    let present = present(view);
+    let file = name(asked);
+    let mut draft = Draft::of("libcuda-not-found", Severity::Error)
+        .component(&asker.component)
+        .title(match &present {
+            Some((path, _)) if file == "libcuda.so" => {
+                format!("libcuda.so was asked for, and only {} exists", name(path))
+            }
+            _ => format!("{file} was not found"),
+        })
+        .cause(format!(
+            "{} asked for {file}; it was found nowhere{}.",
+            asker.component,
+            if searched.is_empty() {
+                String::new()
+            } else {
+                format!(" (searched: {searched})")
+            }
+        ))
+        .evidence(
+            failed.id,
+            format!("the request failed: {}", quoted(&failed.what.error)),
+        )
+        .evidence(said.id, format!("it said {}", quoted(&said.what.text)))
+        .evidence_of(
+            view.exit_event(ended.index)
+                .map(|e| (e, "the process failed".to_owned())),
+        )
+        .in_process(failed.pid);
+    if let Some(sentence) = asker::of_frames(&failed.what.python).and_then(|a| a.sentence()) {
+        draft = draft.cause(format!("Asked by {sentence}."));
+    }
+    draft = match present {
+        Some((path, event)) if file == "libcuda.so" => draft
+            .cause(format!(
+                "The driver is there as {path}, under its SONAME; the name without a number is for linking only, and nothing of that name was found."
+            ))
+            .evidence(event, format!("{path} exists"))
+            .remedy("Let the component ask for libcuda.so.1 (a newer release of it may).")
+            .remedy_of(development_name(view)),
+        Some((path, event)) => draft
+            .cause(format!("A copy is at {path}, where nothing looked."))
+            .evidence(event, format!("{path} exists"))
+            .remedy(format!("Put {} on LD_LIBRARY_PATH, or into the loader cache.", super::words::directory(&path))),
+        None => draft.remedy("Install the NVIDIA driver, or pass it into the container (--gpus all); no libcuda.so.1 was found on this machine."),
+    };
+    Some(draft.proven())
+}
+
+/// A libcuda.so.1 that is known to exist.
+fn present(view: &View<'_>) -> Option<(String, u64)> {
+    let mut files: Vec<_> = view
+        .model
+        .files()
+        .filter(|f| {
+            name(&f.what.path).starts_with("libcuda.so.")
+                && f.what.variant.as_deref() != Some("stub")
+        })
+        .collect();
+    files.sort_by_key(|f| f.id);
+    files
+        .first()
+        .map(|f| (f.what.path.clone(), f.id))
+        .or_else(|| {
+            view.model
+                .libraries()
+                .iter()
+                .find(|l| name(&l.what.path).starts_with("libcuda.so."))
+                .map(|l| (l.what.path.clone(), l.id))
+        })
+}
+
+/// A directory that has the development name too.
+fn development_name(view: &View<'_>) -> Option<String> {
+    let mut files: Vec<_> = view
+        .model
+        .files()
+        .filter(|f| name(&f.what.path) == "libcuda.so" && f.what.variant.as_deref() != Some("stub"))
+        .collect();
+    files.sort_by_key(|f| f.id);
+    let directory = super::words::directory(&files.first()?.what.path).to_owned();
+    Some(format!(
+        "Until then, put {directory} on LD_LIBRARY_PATH: it has libcuda.so too."
+    ))
+}

@@ -1,0 +1,136 @@
+//! `nvcc-differs-from-built-for`: a component compiled with a CUDA major that its framework was not built for.
+//!
+//! What nvcc 12 links needs libcudart.so.12, which a process of CUDA 13 does not have. Proof: the compile, torch's
+//! release, and what came of it: torch's own refusal, or the module that did not load (or bound the other major).
+//! Another minor is no fault, and another major without a failure a note.
+
+use super::{
+    Draft, View,
+    cudart_not_found::major_of,
+    provider::{self, Reason},
+    view::Tool,
+    words::{name, quoted, tool_rule},
+};
+use crate::{report::Severity, resolve::tool::Kind};
+
+pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
+    let mut drafts: Vec<Draft> = Vec::new();
+    for nvcc in view.tools_of(Kind::Nvcc) {
+        let Some(version) = &nvcc.version else {
+            continue;
+        };
+        let asker = view.asker(nvcc);
+        let Some((package, built)) = view.built_for(&asker.component) else {
+            continue;
+        };
+        if version.version.major == built.version.major {
+            continue;
+        }
+        let refusal = view
+            .said(&["cuda-mismatch"])
+            .find(|m| view.concerns(m, view.origin(nvcc.process).index));
+        if nvcc.only_asked && refusal.is_none() {
+            continue;
+        }
+        let product = product_failed(view, nvcc, version.version.major);
+        let severity = if refusal.is_some() || product.is_some() {
+            Severity::Error
+        } else {
+            Severity::Note
+        };
+        let found = view.found(nvcc);
+        let mut draft = Draft::of("nvcc-differs-from-built-for", severity)
+            .component(&asker.component)
+            .title(format!(
+                "{} compiled with CUDA {}, and {package} is built for {}",
+                asker.component,
+                version.version.without_patch(),
+                built.version.without_patch()
+            ))
+            .cause(format!(
+                "{} {} {} at {}, {}; {package} is built for CUDA {}.",
+                asker.component,
+                if nvcc.only_asked {
+                    "asked"
+                } else {
+                    "compiled with"
+                },
+                nvcc.named(),
+                nvcc.path(),
+                tool_rule(&found),
+                built.version.without_patch()
+            ))
+            .evidence(
+                nvcc.process.id,
+                format!("{} ran, {}", nvcc.path(), tool_rule(&found)),
+            )
+            .evidence(
+                version.event,
+                format!("its release is {} ({})", version.version, version.from),
+            )
+            .evidence(
+                built.event,
+                format!(
+                    "{package} is built for CUDA {} ({})",
+                    built.version, built.from
+                ),
+            )
+            .in_process(view.origin(nvcc.process).pid);
+        if let Some(sentence) = asker.sentence() {
+            draft = draft.cause(format!("Asked by {sentence}."));
+        }
+        if let Some(message) = refusal {
+            draft = draft
+                .cause(format!("It was refused: {}.", quoted(&message.what.text)))
+                .evidence(
+                    message.id,
+                    format!("it said {}", quoted(&message.what.text)),
+                );
+        }
+        if let Some((event, object, wanted)) = &product {
+            draft = draft
+                .cause(format!(
+                    "What it linked, {}, needs {wanted}, which this process does not have.",
+                    name(object)
+                ))
+                .evidence(
+                    *event,
+                    format!("{object} did not load: {wanted} was not found"),
+                );
+        }
+        let major = built.version.major;
+        draft = match view.offer("nvcc", nvcc.path(), |v| v.major == major) {
+            Some(o) => draft
+                .remedy(format!(
+                    "Set CUDA_HOME={}: its nvcc {} is of the major that {package} is built for; then delete what was built before.",
+                    o.root, o.version
+                ))
+                .evidence(o.event, format!("nvcc {} exists at {}", o.version, o.path)),
+            None => draft.remedy(format!(
+                "Install a CUDA {major} toolkit and set CUDA_HOME to it; no nvcc of that major was found on this machine."
+            )),
+        };
+        drafts.push(draft.proven());
+    }
+    drafts
+}
+
+/// A module that needs the compiler's major and did not load after it was built.
+fn product_failed(view: &View<'_>, nvcc: &Tool<'_>, major: u32) -> Option<(u64, String, String)> {
+    let origin = view.origin(nvcc.process).index;
+    provider::failures(view).into_iter().find_map(|f| {
+        let Reason::NoFile { name: wanted } = &f.reason else {
+            return None;
+        };
+        let is_runtime =
+            name(wanted).starts_with("libcudart") && major_of(name(wanted)) == Some(major);
+        let here = f.process.is_some_and(|p| view.related(p, origin)) && f.t >= nvcc.process.start;
+        let built = view.model.cache_fact(&f.object).is_some()
+            || view.report.builds.iter().any(|b| {
+                b.output
+                    .as_deref()
+                    .is_some_and(|o| name(o) == name(&f.object))
+            });
+        (is_runtime && here && built).then(|| (f.event, f.object.clone(), name(wanted).to_owned()))
+    })
+}

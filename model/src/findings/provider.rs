@@ -1,0 +1,354 @@
+//! Loads that failed, taken apart: which object, what it missed, and which library should have had it.
+//!
+//! The words of the loader are the same in every glibc; they come with the failed request, or in what the program
+//! printed of it.
+
+use super::View;
+use crate::{
+    event::{Candidate, EventId, LibraryFailed, LibraryLoaded},
+    fold::{ProcessIndex, Seen},
+    report::Severity,
+    toolkit::Version,
+};
+
+/// Why a load failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Reason {
+    /// No file of that name was found.
+    NoFile {
+        /// The name.
+        name: String,
+    },
+    /// A symbol was in none of the mapped libraries.
+    NoSymbol {
+        /// The symbol.
+        symbol: String,
+        /// Its symbol version, where one was wanted.
+        version: Option<String>,
+    },
+    /// A library was mapped that lacks a whole symbol version.
+    NoVersion {
+        /// The library that lacks it.
+        library: String,
+        /// The version.
+        version: String,
+    },
+    /// Something else.
+    Other,
+}
+
+/// One load that failed.
+#[derive(Debug, Clone)]
+pub(super) struct Failure<'a> {
+    /// The failed request, when there is an event of it.
+    pub(super) seen: Option<&'a Seen<LibraryFailed>>,
+    /// The event that tells it.
+    pub(super) event: EventId,
+    /// When.
+    pub(super) t: u64,
+    /// In which process.
+    pub(super) pid: u32,
+    /// In which process image.
+    pub(super) process: Option<ProcessIndex>,
+    /// The object that was to be loaded, or that needs what is missing.
+    pub(super) object: String,
+    /// Why.
+    pub(super) reason: Reason,
+    /// The loader's words.
+    pub(super) text: String,
+}
+
+impl Failure<'_> {
+    /// Where the missing file was searched.
+    pub(super) fn candidates(&self) -> &[Candidate] {
+        self.seen.map_or(&[], |s| s.what.candidates.as_slice())
+    }
+}
+
+/// All loads that failed, each once.
+pub(super) fn failures<'a>(view: &View<'a>) -> Vec<Failure<'a>> {
+    let mut failures: Vec<Failure<'a>> = Vec::new();
+    for seen in view.model.library_failures() {
+        let failed = &seen.what;
+        let (object, mut reason) = parse(&failed.error);
+        if let Some(missing) = &failed.missing
+            && matches!(reason, Reason::Other | Reason::NoFile { .. })
+        {
+            reason = Reason::NoFile {
+                name: missing.clone(),
+            };
+        }
+        if reason == Reason::Other && failed.error.is_empty() {
+            reason = Reason::NoFile {
+                name: failed.requested.clone(),
+            };
+        }
+        let object = failed
+            .missing_for
+            .clone()
+            .or_else(|| object.filter(|o| o.contains('/')))
+            .unwrap_or_else(|| failed.requested.clone());
+        failures.push(Failure {
+            seen: Some(seen),
+            event: seen.id,
+            t: seen.t,
+            pid: seen.pid,
+            process: seen.process,
+            object,
+            reason,
+            text: failed.error.clone(),
+        });
+    }
+    for message in view.said(&[
+        "cannot-open-shared-object",
+        "undefined-symbol",
+        "symbol-version-missing",
+    ]) {
+        let (object, reason) = parse(&message.what.text);
+        let known = failures.iter().any(|f| {
+            f.process.is_some_and(|p| view.concerns(message, p)) && same(&f.reason, &reason)
+        });
+        if known || reason == Reason::Other {
+            continue;
+        }
+        failures.push(Failure {
+            seen: None,
+            event: message.id,
+            t: message.t,
+            pid: message.pid,
+            process: message.process,
+            object: object.unwrap_or_default(),
+            reason,
+            text: message.what.text.clone(),
+        });
+    }
+    failures
+}
+
+fn same(a: &Reason, b: &Reason) -> bool {
+    match (a, b) {
+        (Reason::NoFile { name: a }, Reason::NoFile { name: b }) => {
+            super::words::name(a) == super::words::name(b)
+        }
+        (Reason::NoSymbol { symbol: a, .. }, Reason::NoSymbol { symbol: b, .. }) => a == b,
+        (Reason::NoVersion { version: a, .. }, Reason::NoVersion { version: b, .. }) => a == b,
+        _ => false,
+    }
+}
+
+/// How bad a failed load is: an error when the program said so or failed, nothing when it was tried again with success,
+/// else a warning, as a fallback that nobody hears of.
+pub(super) fn severity(view: &View<'_>, failure: &Failure<'_>) -> Option<Severity> {
+    let process = failure.process?;
+    if loaded_later(view, failure).is_some() {
+        return None;
+    }
+    let said = said_so(view, failure);
+    if said.is_some() || view.failed_line(process).is_some() {
+        Some(Severity::Error)
+    } else {
+        Some(Severity::Warning)
+    }
+}
+
+/// What the program printed of a failed load.
+pub(super) fn said_so<'a>(
+    view: &View<'a>,
+    failure: &Failure<'_>,
+) -> Option<&'a Seen<crate::event::Message>> {
+    let process = failure.process?;
+    let word = match &failure.reason {
+        Reason::NoFile { name } => super::words::name(name).to_owned(),
+        Reason::NoSymbol { symbol, .. } => symbol.clone(),
+        Reason::NoVersion { version, .. } => version.clone(),
+        Reason::Other => return None,
+    };
+    view.model
+        .messages()
+        .iter()
+        .find(|m| view.concerns(m, process) && m.what.text.contains(&word))
+}
+
+/// The object was mapped after all, by a later try in the same process.
+pub(super) fn loaded_later<'a>(
+    view: &View<'a>,
+    failure: &Failure<'_>,
+) -> Option<&'a Seen<LibraryLoaded>> {
+    let wanted = match &failure.reason {
+        Reason::NoFile { name } if failure.object.is_empty() => super::words::name(name),
+        _ => super::words::name(&failure.object),
+    };
+    view.loaded(failure.process).find(|l| {
+        l.t > failure.t
+            && super::words::name(&l.what.path) == wanted
+            && l.what.request != failure.seen.and_then(|s| s.what.request)
+    })
+}
+
+/// The part whose library should define a symbol, by the symbol's name.
+pub(super) fn part_of_symbol(symbol: &str) -> Option<&'static str> {
+    let starts = |prefix: &str| {
+        symbol
+            .strip_prefix(prefix)
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase() || c == '_'))
+    };
+    if symbol.starts_with("__nvJitLink") || symbol.starts_with("nvJitLink") {
+        Some("nvjitlink")
+    } else if symbol.starts_with("cublasLt") {
+        Some("cublas_lt")
+    } else if starts("cublas") {
+        Some("cublas")
+    } else if symbol.starts_with("cudnn") {
+        Some("cudnn")
+    } else if starts("cusparse") {
+        Some("cusparse")
+    } else if starts("nvrtc") {
+        Some("nvrtc")
+    } else if starts("nccl") {
+        Some("nccl")
+    } else if starts("cuda") || symbol.starts_with("__cuda") {
+        Some("cudart")
+    } else if starts("cu") {
+        Some("libcuda")
+    } else {
+        None
+    }
+}
+
+/// 12.9 of `__nvJitLinkComplete_12_9`.
+pub(super) fn release_of_symbol(symbol: &str) -> Option<Version> {
+    let mut parts = symbol.rsplit('_');
+    let minor = parts.next()?.parse().ok()?;
+    let major = parts.next()?.parse().ok()?;
+    Some(Version::release(major, minor))
+}
+
+/// The loader's words taken apart: the object they are about, and the reason.
+fn parse(text: &str) -> (Option<String>, Reason) {
+    // The loader's sentence begins with a file; an exception's name may stand before it.
+    let word_before = |at: usize| -> Option<String> {
+        let word = text.get(..at)?.trim_end_matches([':', ' ']);
+        let word = word.rsplit([' ', '(', '\'', '"']).next()?;
+        (!word.is_empty()).then(|| word.to_owned())
+    };
+    if let Some(at) = text.find(": undefined symbol: ") {
+        let rest = text
+            .get(at + ": undefined symbol: ".len()..)
+            .unwrap_or_default();
+        let symbol = first_word(rest);
+        let version = rest
+            .split_once("version ")
+            .map(|(_, v)| first_word(v).to_owned());
+        return (
+            word_before(at),
+            Reason::NoSymbol {
+                symbol: symbol.to_owned(),
+                version,
+            },
+        );
+    }
+    if let Some(at) = text.find(": version `") {
+        let rest = text.get(at + ": version `".len()..).unwrap_or_default();
+        let version = rest.split('\'').next().unwrap_or_default().to_owned();
+        let needed_by = rest
+            .split_once("required by ")
+            .map(|(_, by)| by.trim_end_matches([')', ' ']).to_owned());
+        return (
+            needed_by,
+            Reason::NoVersion {
+                library: word_before(at).unwrap_or_default(),
+                version,
+            },
+        );
+    }
+    if let Some(at) = text.find(": cannot open shared object file") {
+        return match word_before(at) {
+            Some(name) => (None, Reason::NoFile { name }),
+            None => (None, Reason::Other),
+        };
+    }
+    if let Some((_, rest)) = text.split_once(": symbol ") {
+        let symbol = first_word(rest).to_owned();
+        if rest.contains("not defined in file") {
+            return (
+                None,
+                Reason::NoSymbol {
+                    symbol,
+                    version: None,
+                },
+            );
+        }
+    }
+    (None, Reason::Other)
+}
+
+fn first_word(text: &str) -> &str {
+    text.split([',', ' ', '\n', ')', '\'', '"'])
+        .next()
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loaders_words_are_taken_apart() {
+        assert_eq!(
+            parse(
+                "ImportError: libcudart.so.13: cannot open shared object file: No such file or directory"
+            ),
+            (
+                None,
+                Reason::NoFile {
+                    name: "libcudart.so.13".into()
+                }
+            )
+        );
+        assert_eq!(
+            parse(
+                "/s/libcusparse.so.12: undefined symbol: __nvJitLinkComplete_12_4, version libnvJitLink.so.12"
+            ),
+            (
+                Some("/s/libcusparse.so.12".into()),
+                Reason::NoSymbol {
+                    symbol: "__nvJitLinkComplete_12_4".into(),
+                    version: Some("libnvJitLink.so.12".into())
+                }
+            )
+        );
+        assert_eq!(
+            parse(
+                "/c/libcublas.so.12: version `libcublas.so.12' not found (required by /t/libtorch_cuda.so)"
+            ),
+            (
+                Some("/t/libtorch_cuda.so".into()),
+                Reason::NoVersion {
+                    library: "/c/libcublas.so.12".into(),
+                    version: "libcublas.so.12".into()
+                }
+            )
+        );
+        assert_eq!(parse("file too short").1, Reason::Other);
+    }
+
+    #[test]
+    fn symbols_tell_the_library_that_should_have_them() {
+        for (symbol, part) in [
+            ("__nvJitLinkCreate_12_9", Some("nvjitlink")),
+            ("cudaDeviceReset", Some("cudart")),
+            ("cuInit", Some("libcuda")),
+            ("cudnnCreate", Some("cudnn")),
+            ("cublasLtMatmul", Some("cublas_lt")),
+            ("cublasCreate_v2", Some("cublas")),
+            ("_ZN3c10", None),
+            ("current", None),
+        ] {
+            assert_eq!(part_of_symbol(symbol), part, "{symbol}");
+        }
+        assert_eq!(
+            release_of_symbol("__nvJitLinkComplete_12_9"),
+            Some(Version::release(12, 9))
+        );
+    }
+}

@@ -1,0 +1,21 @@
+//! `source-refused`: a way of watching was asked for and could not be used.
+//!
+//! Always a note about the trace, never about the program.
+
+use super::{Draft, View};
+use crate::log::SourceState;
+
+pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
+    view.report
+        .sources
+        .iter()
+        .filter(|s| s.state == SourceState::Refused)
+        .map(|source| {
+            Draft::note("source-refused")
+                .title(format!("The source {} was refused", source.name))
+                .cause(source.reason.as_deref().unwrap_or_default())
+                .remedy("`jittrace doctor` tells what would enable it.")
+                .proven()
+        })
+        .collect()
+}

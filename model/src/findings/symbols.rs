@@ -1,0 +1,307 @@
+//! `library-shadowed-by-ld-library-path`, `nvjitlink-older-than-consumer`, `library-older-than-consumer`: an object
+//! needs a symbol that the library which answered does not have.
+//!
+//! Proof: the loader's sentence with the symbol, the file that was mapped for the SONAME, the rule that chose it, and
+//! the candidate that another rule would have given. When LD_LIBRARY_PATH chose it over a RUNPATH, that is the cause and
+//! the old library its consequence. A shadowed library of another release without a failure is a note.
+
+use super::{
+    Draft, View,
+    provider::{self, Failure, Reason},
+    words::{library_rule, name, quoted},
+};
+use crate::{
+    event::{Candidate, LibraryLoaded, Outcome, Rule},
+    fold::Seen,
+    resolve::asker,
+};
+
+pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
+    let mut drafts: Vec<Draft> = provider::failures(view)
+        .iter()
+        .flat_map(|f| unsatisfied(view, f))
+        .collect();
+    drafts.extend(harmless_shadows(view));
+    drafts
+}
+
+/// The library that answered for what is missing.
+struct Answered {
+    path: String,
+    rule: Rule,
+    detail: String,
+    event: u64,
+    requested_by: Option<String>,
+    candidates: Vec<Candidate>,
+}
+
+fn unsatisfied(view: &View<'_>, failure: &Failure<'_>) -> Vec<Draft> {
+    let (part, symbol) = match &failure.reason {
+        Reason::NoSymbol { symbol, .. } => match provider::part_of_symbol(symbol) {
+            Some(part) => (part.to_owned(), symbol.as_str()),
+            None => return Vec::new(),
+        },
+        Reason::NoVersion { library, version } => {
+            let part = view.part_of(library);
+            if part.is_empty() {
+                return Vec::new();
+            }
+            (part.to_owned(), version.as_str())
+        }
+        _ => return Vec::new(),
+    };
+    // A stand-in for libcudart has a kind of its own.
+    if name(&failure.object).contains("stub")
+        || part == "cudart" && super::cudart_stub::is_stub_failure(failure)
+    {
+        return Vec::new();
+    }
+    let Some(severity) = provider::severity(view, failure) else {
+        return Vec::new();
+    };
+    let Some(answered) = answered(view, failure, &part) else {
+        return Vec::new();
+    };
+    let needed = provider::release_of_symbol(symbol).filter(|_| part == "nvjitlink");
+    let has = view.version_of(&answered.path);
+    let has_words = has
+        .as_ref()
+        .map(|k| format!(" {}", k.version.without_patch()))
+        .unwrap_or_default();
+    let consumer = if failure.object.is_empty() {
+        answered.requested_by.clone().unwrap_or_default()
+    } else {
+        failure.object.clone()
+    };
+    let python = failure
+        .seen
+        .map(|s| s.what.python.clone())
+        .unwrap_or_default();
+    let asker = asker::of_library(view.model, Some(&consumer), &python, failure.process);
+    let other = answered
+        .candidates
+        .iter()
+        .find(|c| {
+            c.outcome == Outcome::NotTried
+                && c.rule != answered.rule
+                && c.path != answered.path
+                && c.rule != Rule::LdDefaultDirectory
+        })
+        .cloned();
+    let common = |draft: Draft| {
+        draft
+            .component(&asker.component)
+            .evidence(
+                failure.event,
+                format!("the load failed: {}", quoted(&failure.text)),
+            )
+            .evidence(
+                answered.event,
+                format!(
+                    "{} was mapped, {}",
+                    answered.path,
+                    library_rule(answered.rule, &answered.detail)
+                ),
+            )
+            .evidence_of(has.as_ref().map(|k| {
+                (
+                    k.event,
+                    format!("{} is {} ({})", answered.path, k.version, k.from),
+                )
+            }))
+            .evidence_of(
+                provider::said_so(view, failure)
+                    .map(|m| (m.id, format!("it said {}", quoted(&m.what.text)))),
+            )
+            .in_process(failure.pid)
+    };
+    let lacks = format!(
+        "it lacks {symbol}, so the load of {} failed.",
+        name(&consumer)
+    );
+    let mut drafts = Vec::new();
+    if answered.rule == Rule::LdLibraryPath {
+        let mut draft = common(Draft::of("library-shadowed-by-ld-library-path", severity))
+            .title(format!(
+                "LD_LIBRARY_PATH gave {} a {} without {symbol}",
+                name(&consumer),
+                name(&answered.path)
+            ))
+            .cause(format!(
+                "{} needs {} and got {}{has_words}, {}; {lacks}",
+                consumer,
+                name(&answered.path),
+                answered.path,
+                library_rule(answered.rule, &answered.detail)
+            ));
+        if let Some(other) = &other {
+            let there = view.model.file(&other.path);
+            let version = view
+                .version_of(&other.path)
+                .map(|k| format!(" ({})", k.version))
+                .unwrap_or_default();
+            draft = draft
+                .cause(format!(
+                    "LD_LIBRARY_PATH comes before {}, which would have given {}{version}.",
+                    rule_name(other.rule),
+                    other.path
+                ))
+                .remedy(format!(
+                    "Unset LD_LIBRARY_PATH for this process, or take {} out of it: {} is then found through {}.",
+                    super::words::directory(&answered.path),
+                    other.path,
+                    rule_name(other.rule)
+                ))
+                .evidence_of(there.map(|f| (f.id, format!("{} exists", other.path))));
+        } else {
+            draft = draft.remedy(format!(
+                "Take {} out of LD_LIBRARY_PATH for this process.",
+                super::words::directory(&answered.path)
+            ));
+        }
+        drafts.push(draft.proven_if(
+            other.is_some(),
+            "the file that would have been found without it",
+        ));
+    }
+    let is_jitlink = part == "nvjitlink";
+    let id = if is_jitlink {
+        "nvjitlink-older-than-consumer"
+    } else {
+        "library-older-than-consumer"
+    };
+    let mut draft = common(Draft::of(id, severity))
+        .title(format!(
+            "{} needs a newer {} than the one that answered",
+            name(&consumer),
+            name(&answered.path)
+        ))
+        .cause(format!(
+            "{consumer} needs {symbol}{}; {}{has_words}, {}, does not have it.",
+            needed
+                .map(|n| format!(" (release {n})"))
+                .unwrap_or_default(),
+            answered.path,
+            library_rule(answered.rule, &answered.detail)
+        ));
+    draft = match needed.and_then(|n| view.offer(&part, &answered.path, |v| v.without_patch() >= n))
+    {
+        Some(offer) => draft
+            .remedy(format!(
+                "Let {} be found first: it is {}.",
+                offer.path, offer.version
+            ))
+            .evidence(offer.event, format!("{} is {}", offer.path, offer.version)),
+        None => draft.remedy(format!(
+            "Let a {} that has {symbol} be found first; it belongs beside {}.",
+            name(&answered.path),
+            name(&consumer)
+        )),
+    };
+    // Only worth its own line when nothing shadows.
+    if drafts.is_empty() || is_jitlink {
+        drafts.push(draft.proven());
+    }
+    drafts
+}
+
+fn rule_name(rule: Rule) -> &'static str {
+    match rule {
+        Rule::Runpath => "RUNPATH",
+        Rule::LdSoCache => "the loader cache",
+        Rule::LdDefaultDirectory => "the default directories",
+        Rule::Rpath => "RPATH",
+        other => other.word(),
+    }
+}
+
+/// The library of a part that was mapped when the load failed, or that its own search had chosen.
+fn answered(view: &View<'_>, failure: &Failure<'_>, part: &str) -> Option<Answered> {
+    let of = |l: &Seen<LibraryLoaded>| Answered {
+        path: l.what.path.clone(),
+        rule: l.what.rule,
+        detail: l.what.rule_detail.clone(),
+        event: l.id,
+        requested_by: l.what.requested_by.clone(),
+        candidates: l.what.candidates.clone(),
+    };
+    let request = failure.seen.and_then(|s| s.what.request);
+    let loaded: Vec<_> = view.loaded_part(failure.process, part).collect();
+    // The reconstruction of a failed load may be told just after the failure itself.
+    let by_request = loaded
+        .iter()
+        .find(|l| request.is_some() && l.what.request == request);
+    let before = loaded
+        .iter()
+        .rev()
+        .find(|l| l.t <= failure.t && l.what.rule != Rule::AlreadyLoaded);
+    if let Some(found) = by_request.or(before) {
+        return Some(of(found));
+    }
+    let chosen = failure
+        .candidates()
+        .iter()
+        .find(|c| c.outcome == Outcome::Chosen && view.part_of(&c.path) == part)?;
+    Some(Answered {
+        path: chosen.path.clone(),
+        rule: chosen.rule,
+        detail: String::new(),
+        event: failure.event,
+        requested_by: None,
+        candidates: failure.candidates().to_vec(),
+    })
+}
+
+/// LD_LIBRARY_PATH gave a library of another release than RUNPATH would have; nothing failed of it.
+fn harmless_shadows(view: &View<'_>) -> Vec<Draft> {
+    let mut drafts: Vec<Draft> = Vec::new();
+    for library in view.model.libraries() {
+        let loaded = &library.what;
+        if loaded.rule != Rule::LdLibraryPath || view.part_of(&loaded.path).is_empty() {
+            continue;
+        }
+        let Some(other) = loaded.candidates.iter().find(|c| {
+            c.outcome == Outcome::NotTried && matches!(c.rule, Rule::Runpath | Rule::Wheel)
+        }) else {
+            continue;
+        };
+        let (Some(has), Some(would)) =
+            (view.version_of(&loaded.path), view.version_of(&other.path))
+        else {
+            continue;
+        };
+        if has.version.same_release(would.version) {
+            continue;
+        }
+        let asker = asker::of_library(
+            view.model,
+            loaded.requested_by.as_deref(),
+            &loaded.python,
+            library.process,
+        );
+        drafts.push(
+            Draft::note("library-shadowed-by-ld-library-path")
+                .component(&asker.component)
+                .title(format!(
+                    "LD_LIBRARY_PATH gave {} {} instead of {}",
+                    name(&loaded.path),
+                    has.version.without_patch(),
+                    would.version.without_patch()
+                ))
+                .cause(format!(
+                    "{} was mapped through LD_LIBRARY_PATH; RUNPATH would have given {}. Nothing failed of it.",
+                    loaded.path, other.path
+                ))
+                .evidence(library.id, format!("{} was mapped", loaded.path))
+                .evidence(would.event, format!("{} is {}", other.path, would.version))
+                .remedy(format!(
+                    "Take {} out of LD_LIBRARY_PATH if {} was meant.",
+                    super::words::directory(&loaded.path),
+                    other.path
+                ))
+                .in_process(library.pid)
+                .proven(),
+        );
+    }
+    drafts
+}

@@ -1,0 +1,593 @@
+//! What every kind asks of a trace: which tools ran, what was said, what failed, what else the machine has.
+//!
+//! Each answer carries the event that it rests on, so that a kind can only say what was seen.
+
+use std::collections::HashMap;
+
+use crate::{
+    event::{Call, EventId, LibraryLoaded, Message},
+    fold::{Model, Process, ProcessIndex, Seen},
+    report::{Exit, Report},
+    resolve::{
+        archs_of,
+        asker::{self, Asker},
+        is_question,
+        tool::{self, Found, Kind},
+    },
+    toolkit::{Arch, ComputeCapability, Part, Version},
+};
+
+/// A version, and how it is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Known {
+    /// The version.
+    pub version: Version,
+    /// The event that tells it.
+    pub event: EventId,
+    /// How: `tool-string`, `probe`, `cuda-h` …
+    pub from: String,
+}
+
+/// One run of a build tool.
+#[derive(Debug, Clone)]
+pub struct Tool<'a> {
+    /// Its process image.
+    pub process: &'a Process,
+    /// What it does.
+    pub kind: Kind,
+    /// It was asked something (`--version`) and built nothing.
+    pub only_asked: bool,
+    /// Architectures on its command line.
+    pub archs: Vec<Arch>,
+    /// Its version.
+    pub version: Option<Known>,
+}
+
+impl Tool<'_> {
+    /// `nvcc 12.8`, or the name alone.
+    pub fn named(&self) -> String {
+        match &self.version {
+            Some(known) => format!("{} {}", self.process.name(), known.version.without_patch()),
+            None => self.process.name().to_owned(),
+        }
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &str {
+        &self.process.program
+    }
+}
+
+/// Something the machine has that would do instead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offer {
+    /// Root of its toolkit; empty when none is known.
+    pub root: String,
+    /// The file.
+    pub path: String,
+    /// Its version.
+    pub version: Version,
+    /// The event that tells of it.
+    pub event: EventId,
+    /// `system`, `wheel` …
+    pub kind: String,
+    /// The distribution that owns it.
+    pub owner: Option<String>,
+}
+
+/// A model, its report so far, and the questions that kinds ask of them.
+#[derive(Debug)]
+pub struct View<'a> {
+    /// What was seen.
+    pub model: &'a Model,
+    /// What it means, all but the findings.
+    pub report: &'a Report,
+    tools: Vec<Tool<'a>>,
+    tool_of: HashMap<ProcessIndex, usize>,
+}
+
+impl<'a> View<'a> {
+    /// Gathers what the kinds share.
+    pub fn new(model: &'a Model, report: &'a Report) -> Self {
+        let mut view = View {
+            model,
+            report,
+            tools: Vec::new(),
+            tool_of: HashMap::new(),
+        };
+        for process in model.processes() {
+            let Some(kind) = Kind::of(process.name()).filter(|k| *k != Kind::Shell) else {
+                continue;
+            };
+            let arguments = process.arguments();
+            view.tool_of.insert(process.index, view.tools.len());
+            view.tools.push(Tool {
+                process,
+                kind,
+                only_asked: is_question(kind, process),
+                archs: archs_of(arguments)
+                    .iter()
+                    .filter_map(|a| Arch::parse(a))
+                    .collect(),
+                version: view.version_of_process(process),
+            });
+        }
+        view
+    }
+
+    /// Every run of a build tool, in order of start.
+    pub fn tools(&self) -> &[Tool<'a>] {
+        &self.tools
+    }
+
+    /// Runs of one kind of tool.
+    pub fn tools_of(&self, kind: Kind) -> impl Iterator<Item = &Tool<'a>> {
+        self.tools.iter().filter(move |t| t.kind == kind)
+    }
+
+    /// The tool that a process image is.
+    pub fn tool(&self, process: ProcessIndex) -> Option<&Tool<'a>> {
+        self.tool_of.get(&process).and_then(|i| self.tools.get(*i))
+    }
+
+    /// By which rule a tool was found.
+    pub fn found(&self, tool: &Tool<'_>) -> Found {
+        tool::rule_of(self.model, tool.process)
+    }
+
+    /// Who asked for a tool. A tool that a package carries is the package's, whoever ran it.
+    pub fn asker(&self, tool: &Tool<'_>) -> Asker {
+        let mut asker = asker::of_process(self.model, tool.process);
+        if let Some(owner) = self.carrier(tool.path())
+            && asker.distribution.is_none()
+        {
+            asker.component = owner;
+        }
+        asker
+    }
+
+    /// The package that carries a file as part of itself: `triton` for `…/site-packages/triton/…/ptxas`. The wheels of
+    /// a toolkit are nobody's in this sense.
+    pub fn carrier(&self, path: &str) -> Option<String> {
+        let below = asker::after_site_packages(path)?;
+        let top = below.split('/').next().filter(|top| *top != "nvidia")?;
+        Some(crate::component::name_of(top))
+    }
+
+    fn version_of_process(&self, process: &Process) -> Option<Known> {
+        self.version_of(&process.program)
+            .or_else(|| {
+                (!process.is_script())
+                    .then(|| self.version_of(&process.what.exe))
+                    .flatten()
+            })
+            .or_else(|| {
+                // What it printed of itself, where nobody looked it up.
+                let said = self.model.messages().iter().find(|m| {
+                    m.process == Some(process.index) && m.what.pattern == "toolkit-release"
+                })?;
+                Some(Known {
+                    version: release_in(&said.what.text)?,
+                    event: said.id,
+                    from: "printed".to_owned(),
+                })
+            })
+    }
+
+    /// The version of a file.
+    pub fn version_of(&self, path: &str) -> Option<Known> {
+        if let Some(fact) = self.model.file(path)
+            && let Some(version) = fact.what.version.as_deref().and_then(Version::parse)
+        {
+            return Some(Known {
+                version,
+                event: fact.id,
+                from: fact.what.version_from.clone().unwrap_or_default(),
+            });
+        }
+        let printed = self
+            .model
+            .tool_outputs()
+            .iter()
+            .rfind(|o| o.what.path == path)
+            .and_then(|o| Some((o, release_in(&o.what.text)?)));
+        if let Some((output, version)) = printed {
+            return Some(Known {
+                version,
+                event: output.id,
+                from: output.what.from.clone(),
+            });
+        }
+        // A toolkit that is only known to be there: its release is that of the tool.
+        self.model.toolkits().iter().find_map(|toolkit| {
+            let is_part = toolkit.what.parts.iter().any(|(part, at)| {
+                at == path && matches!(part.as_str(), "nvcc" | "ptxas" | "headers")
+            });
+            let version = toolkit.what.version.as_deref().and_then(Version::parse)?;
+            is_part.then(|| Known {
+                version,
+                event: toolkit.id,
+                from: toolkit.what.version_from.clone().unwrap_or_default(),
+            })
+        })
+    }
+
+    /// The part that a file is: `cudart`, `libcuda` …; empty when it is none.
+    pub fn part_of(&self, path: &str) -> &str {
+        match self.model.file(path).and_then(|f| f.what.part.as_deref()) {
+            Some(part) => part,
+            None => match Part::of_file_name(super::words::name(path)) {
+                Part::Other => "",
+                part => part.name(),
+            },
+        }
+    }
+
+    /// The file without symbolic links, as far as a fact tells.
+    pub fn real<'b>(&'b self, path: &'b str) -> &'b str {
+        match self.model.file(path) {
+            Some(fact) if !fact.what.realpath.is_empty() => &fact.what.realpath,
+            _ => path,
+        }
+    }
+
+    // ---- what was said ------------------------------------------------------------------------------------------
+
+    /// Messages of these patterns, in order.
+    pub fn said<'b>(
+        &'b self,
+        patterns: &'b [&str],
+    ) -> impl Iterator<Item = &'a Seen<Message>> + use<'a, 'b> {
+        self.model
+            .messages()
+            .iter()
+            .filter(move |m| patterns.contains(&m.what.pattern.as_str()))
+    }
+
+    /// Messages whose text holds all of `words`, whatever their case.
+    pub fn said_with<'b>(
+        &'b self,
+        words: &'b [&str],
+    ) -> impl Iterator<Item = &'a Seen<Message>> + use<'a, 'b> {
+        self.model.messages().iter().filter(move |m| {
+            let text = m.what.text.to_ascii_lowercase();
+            words.iter().all(|w| text.contains(&w.to_ascii_lowercase()))
+        })
+    }
+
+    /// Whether a message came from a process, from one below it or from one above it.
+    pub fn concerns(&self, message: &Seen<Message>, process: ProcessIndex) -> bool {
+        message.process.is_some_and(|p| self.related(p, process))
+    }
+
+    // ---- processes ----------------------------------------------------------------------------------------------
+
+    /// Whether one process image descends from the other, or both are one.
+    pub fn related(&self, a: ProcessIndex, b: ProcessIndex) -> bool {
+        self.descends(a, b) || self.descends(b, a)
+    }
+
+    /// Whether `process` is `ancestor` or runs below it.
+    pub fn descends(&self, process: ProcessIndex, ancestor: ProcessIndex) -> bool {
+        self.line(process).any(|p| p.index == ancestor)
+    }
+
+    /// A process image and those above it, nearest first.
+    pub fn line(&self, process: ProcessIndex) -> impl Iterator<Item = &'a Process> + use<'a> {
+        let model = self.model;
+        // Parent links lead to earlier images, so this ends.
+        std::iter::successors(model.process(process), move |p| {
+            p.parent.and_then(|i| model.process(i))
+        })
+    }
+
+    /// How a process ended, whatever programs it ran in between.
+    pub fn exit_of(&self, process: ProcessIndex) -> Option<Exit> {
+        let mut at = self.model.process(process)?;
+        while let Some(next) = at.replaced_by.and_then(|i| self.model.process(i)) {
+            at = next;
+        }
+        at.exit
+    }
+
+    /// The event of a process's end.
+    pub fn exit_event(&self, process: ProcessIndex) -> Option<EventId> {
+        let mut at = self.model.process(process)?;
+        while let Some(next) = at.replaced_by.and_then(|i| self.model.process(i)) {
+            at = next;
+        }
+        at.exit_event
+    }
+
+    /// Whether a process ended by a failure of its own: not by being told to stop.
+    pub fn failed(&self, process: ProcessIndex) -> bool {
+        self.exit_of(process).is_some_and(is_failure)
+    }
+
+    /// The process itself or the nearest one above it that failed.
+    pub fn failed_line(&self, process: ProcessIndex) -> Option<&'a Process> {
+        self.line(process).find(|p| self.failed(p.index))
+    }
+
+    /// The non-tool process for which a tool ran.
+    pub fn origin(&self, process: &'a Process) -> &'a Process {
+        tool::origin(self.model, process).unwrap_or(process)
+    }
+
+    /// A variable as the process for which a tool ran had it.
+    pub fn env(&self, process: &'a Process, name: &str) -> Option<&'a str> {
+        self.origin(process)
+            .env(name)
+            .or_else(|| process.env(name))
+            .filter(|v| !v.is_empty())
+    }
+
+    // ---- libraries ----------------------------------------------------------------------------------------------
+
+    /// Libraries mapped in a process image, those that were unmapped again included.
+    pub fn loaded(
+        &self,
+        process: Option<ProcessIndex>,
+    ) -> impl Iterator<Item = &'a Seen<LibraryLoaded>> + use<'a> {
+        self.model
+            .libraries()
+            .iter()
+            .filter(move |l| l.process == process)
+    }
+
+    /// Libraries of one part in a process image.
+    pub fn loaded_part<'b>(
+        &'b self,
+        process: Option<ProcessIndex>,
+        part: &'b str,
+    ) -> impl Iterator<Item = &'a Seen<LibraryLoaded>> + use<'a, 'b> {
+        self.loaded(process)
+            .filter(move |l| self.part_of(&l.what.path) == part)
+    }
+
+    // ---- calls --------------------------------------------------------------------------------------------------
+
+    /// Calls of functions whose names begin with one of `names`.
+    pub fn calls<'b>(
+        &'b self,
+        names: &'b [&str],
+    ) -> impl Iterator<Item = &'a Seen<Call>> + use<'a, 'b> {
+        self.model
+            .calls()
+            .iter()
+            .filter(move |c| names.iter().any(|n| c.what.function.starts_with(n)))
+    }
+
+    /// The CUDA release that the driver in a process states, or that the host's driver has.
+    pub fn driver_cuda(&self, process: Option<ProcessIndex>) -> Option<Known> {
+        let asked = self
+            .calls(&["cuDriverGetVersion", "cudaDriverGetVersion"])
+            .filter(|c| c.what.result == Some(0))
+            .filter_map(|c| {
+                Some((
+                    c,
+                    release_of(c.what.value.as_deref()?).filter(|v| v.major > 0)?,
+                ))
+            });
+        let mut any = None;
+        for (call, version) in asked {
+            let known = Known {
+                version,
+                event: call.id,
+                from: call.what.function.clone(),
+            };
+            if call.process == process {
+                return Some(known);
+            }
+            any.get_or_insert(known);
+        }
+        any.or_else(|| {
+            self.model.drivers().iter().find_map(|d| {
+                Some(Known {
+                    version: Version::parse(d.what.cuda.as_deref()?)?,
+                    event: d.id,
+                    from: d.what.from.clone(),
+                })
+            })
+        })
+    }
+
+    /// Compute capabilities that were asked for or looked up, each with the event that tells it.
+    pub fn capabilities(&self) -> Vec<(ComputeCapability, EventId)> {
+        let mut found: Vec<(ComputeCapability, EventId)> = Vec::new();
+        let mut add = |capability: ComputeCapability, event: EventId| {
+            if capability.major > 0 && found.iter().all(|(known, _)| *known != capability) {
+                found.push((capability, event));
+            }
+        };
+        let mut majors: HashMap<u32, u32> = HashMap::new();
+        for call in self.calls(&["cuDeviceGetAttribute", "cudaGetDeviceProperties"]) {
+            if call.what.result.is_some_and(|r| r != 0) {
+                continue;
+            }
+            let Some(value) = call.what.value.as_deref() else {
+                continue;
+            };
+            if call.what.function.starts_with("cudaGetDeviceProperties") {
+                if let Some(arch) = Arch::parse(value) {
+                    add(arch.capability(), call.id);
+                }
+                continue;
+            }
+            let Ok(number) = value.parse::<u32>() else {
+                continue;
+            };
+            match attribute(&call.what) {
+                Some(75) => {
+                    majors.insert(call.pid, number);
+                }
+                Some(76) => {
+                    if let Some(&major) = majors.get(&call.pid) {
+                        let capability = ComputeCapability {
+                            major,
+                            minor: number,
+                        };
+                        add(capability, call.id);
+                    }
+                }
+                _ => {}
+            }
+        }
+        for gpu in self.model.gpus() {
+            let told = gpu.what.compute_capability.as_deref().and_then(Arch::parse);
+            if let Some(arch) = told {
+                add(arch.capability(), gpu.id);
+            }
+        }
+        found
+    }
+
+    // ---- what else there is ------------------------------------------------------------------------------------
+
+    /// The CUDA release that a component was built for, by its own distribution, else by torch's.
+    pub fn built_for(&self, component: &str) -> Option<(String, Known)> {
+        let says = |name: &str| {
+            self.model.distributions().iter().find_map(|d| {
+                let is_it = crate::component::name_of(&d.what.name) == name;
+                let version = d.what.built_for.as_deref().and_then(Version::parse);
+                version.filter(|_| is_it).map(|version| {
+                    let from = d.what.built_for_from.clone().unwrap_or_default();
+                    (
+                        d.what.name.clone(),
+                        Known {
+                            version,
+                            event: d.id,
+                            from,
+                        },
+                    )
+                })
+            })
+        };
+        says(component).or_else(|| says("torch"))
+    }
+
+    /// The best file of this part that the machine has and whose version suits, other than `not`.
+    ///
+    /// The release that torch was built for comes first, then toolkits that are installed for everybody, then the
+    /// newest.
+    pub fn offer(&self, part: &str, not: &str, suits: impl Fn(Version) -> bool) -> Option<Offer> {
+        let wanted = self
+            .built_for("torch")
+            .map(|(_, known)| known.version.without_patch());
+        let mut offers: Vec<Offer> = self.offers(part);
+        offers
+            .retain(|o| o.path != not && self.real(&o.path) != self.real(not) && suits(o.version));
+        offers.sort_by_key(|o| {
+            (
+                wanted != Some(o.version.without_patch()),
+                o.kind != "system",
+                std::cmp::Reverse(o.version),
+                o.path.clone(),
+            )
+        });
+        offers.into_iter().next()
+    }
+
+    /// Everything of a part that the machine is known to have.
+    pub fn offers(&self, part: &str) -> Vec<Offer> {
+        let mut offers: Vec<Offer> = Vec::new();
+        for toolkit in self.model.toolkits() {
+            let Some(path) = toolkit.what.parts.get(part) else {
+                continue;
+            };
+            let Some(version) = self
+                .version_of(path)
+                .map(|k| k.version)
+                .or_else(|| toolkit.what.version.as_deref().and_then(Version::parse))
+            else {
+                continue;
+            };
+            offers.push(Offer {
+                root: toolkit.what.root.clone(),
+                path: path.clone(),
+                version,
+                event: toolkit.id,
+                kind: toolkit.what.kind.clone(),
+                owner: self
+                    .model
+                    .file(path)
+                    .and_then(|f| f.what.distribution.clone()),
+            });
+        }
+        let mut files: Vec<_> = self.model.files().collect();
+        files.sort_by_key(|f| f.id);
+        for file in files {
+            let fact = &file.what;
+            let is_it = fact.part.as_deref() == Some(part);
+            let Some(version) = fact
+                .version
+                .as_deref()
+                .and_then(Version::parse)
+                .filter(|_| is_it)
+            else {
+                continue;
+            };
+            if offers.iter().any(|o| o.path == fact.path) {
+                continue;
+            }
+            offers.push(Offer {
+                root: fact.toolkit.clone().unwrap_or_default(),
+                path: fact.path.clone(),
+                version,
+                event: file.id,
+                kind: fact.toolkit_kind.clone().unwrap_or_default(),
+                owner: fact.distribution.clone(),
+            });
+        }
+        offers
+    }
+}
+
+/// Whether an end is a failure, and not an answer to Ctrl-C, `kill` or a supervisor.
+pub(super) fn is_failure(exit: Exit) -> bool {
+    const TOLD_TO_STOP: &[i32] = &[1, 2, 9, 15];
+    match (exit.code, exit.signal) {
+        (_, Some(signal)) => !TOLD_TO_STOP.contains(&signal) && signal != 13,
+        (Some(code), _) => code != 0 && !TOLD_TO_STOP.iter().any(|s| code == 128 + s),
+        _ => false,
+    }
+}
+
+/// An ending in words.
+pub(super) fn exit_words(exit: Exit) -> String {
+    match (exit.code, exit.signal) {
+        (_, Some(signal)) => format!("ended by signal {signal}"),
+        (Some(code), _) => format!("exit status {code}"),
+        _ => "ended".to_owned(),
+    }
+}
+
+/// The attribute number of a `cuDeviceGetAttribute` call.
+fn attribute(call: &Call) -> Option<u32> {
+    call.args.iter().find_map(|argument| {
+        let argument = argument
+            .rsplit_once('=')
+            .map_or(argument.as_str(), |(_, value)| value);
+        if argument.ends_with("CAPABILITY_MAJOR") {
+            Some(75)
+        } else if argument.ends_with("CAPABILITY_MINOR") {
+            Some(76)
+        } else {
+            argument.parse().ok().filter(|n| matches!(n, 75 | 76))
+        }
+    })
+}
+
+/// A CUDA release as calls give it: `12090` or `12.9`.
+pub(super) fn release_of(value: &str) -> Option<Version> {
+    match value.trim().parse::<u32>() {
+        Ok(number) => Version::from_cuda_number(number),
+        Err(_) => Version::parse(value),
+    }
+}
+
+/// The release in what a tool prints of itself: `… release 12.8, V12.8.93`.
+pub(super) fn release_in(text: &str) -> Option<Version> {
+    crate::toolkit::version_in_tool_string(text)
+        .or_else(|| Version::parse(text.split("release ").nth(1)?))
+}
