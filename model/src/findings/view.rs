@@ -154,36 +154,59 @@ impl<'a> View<'a> {
         Some(crate::component::name_of(top))
     }
 
+    /// The version of a running tool. What it printed of itself counts for more than what its directory is called.
     fn version_of_process(&self, process: &Process) -> Option<Known> {
-        self.version_of(&process.program)
-            .or_else(|| {
-                (!process.is_script())
-                    .then(|| self.version_of(&process.what.exe))
-                    .flatten()
-            })
-            .or_else(|| {
-                // What it printed of itself, where nobody looked it up.
-                let said = self.model.messages().iter().find(|m| {
-                    m.process == Some(process.index) && m.what.pattern == "toolkit-release"
-                })?;
-                Some(Known {
-                    version: release_in(&said.what.text)?,
-                    event: said.id,
-                    from: "printed".to_owned(),
-                })
-            })
+        let file = self.version_of(&process.program).or_else(|| {
+            (!process.is_script())
+                .then(|| self.version_of(&process.what.exe))
+                .flatten()
+        });
+        match file {
+            Some(known) if !is_guess(&known.from) => Some(known),
+            guess => self.printed(process).or(guess),
+        }
+    }
+
+    /// The release that a process printed of itself, heard from it or from whoever read its pipe.
+    fn printed(&self, process: &Process) -> Option<Known> {
+        let answers = |m: &&Seen<Message>| {
+            let own = m.process == Some(process.index);
+            let heard = m.t >= process.start
+                && m.t <= process.end.unwrap_or(u64::MAX).saturating_add(2_000_000_000)
+                && m.what.stream == "pipe"
+                && process.parent == m.process;
+            own || heard && is_asked(process)
+        };
+        let said = self
+            .model
+            .messages()
+            .iter()
+            .filter(|m| m.what.pattern == "toolkit-release")
+            .find(answers)?;
+        Some(Known {
+            version: release_in(&said.what.text)?,
+            event: said.id,
+            from: "printed by it".to_owned(),
+        })
     }
 
     /// The version of a file.
     pub fn version_of(&self, path: &str) -> Option<Known> {
-        if let Some(fact) = self.model.file(path)
-            && let Some(version) = fact.what.version.as_deref().and_then(Version::parse)
-        {
-            return Some(Known {
-                version,
-                event: fact.id,
-                from: fact.what.version_from.clone().unwrap_or_default(),
-            });
+        let guess = match self.model.file(path) {
+            Some(fact) => fact
+                .what
+                .version
+                .as_deref()
+                .and_then(Version::parse)
+                .map(|version| Known {
+                    version,
+                    event: fact.id,
+                    from: fact.what.version_from.clone().unwrap_or_default(),
+                }),
+            None => None,
+        };
+        if let Some(known) = guess.as_ref().filter(|k| !is_guess(&k.from)) {
+            return Some(known.clone());
         }
         let printed = self
             .model
@@ -197,6 +220,9 @@ impl<'a> View<'a> {
                 event: output.id,
                 from: output.what.from.clone(),
             });
+        }
+        if guess.is_some() {
+            return guess;
         }
         // A toolkit that is only known to be there: its release is that of the tool.
         self.model.toolkits().iter().find_map(|toolkit| {
@@ -400,7 +426,7 @@ impl<'a> View<'a> {
                 found.push((capability, event));
             }
         };
-        let mut majors: HashMap<u32, u32> = HashMap::new();
+        let mut majors: HashMap<(u32, &str), u32> = HashMap::new();
         for call in self.calls(&["cuDeviceGetAttribute", "cudaGetDeviceProperties"]) {
             if call.what.result.is_some_and(|r| r != 0) {
                 continue;
@@ -419,10 +445,10 @@ impl<'a> View<'a> {
             };
             match attribute(&call.what) {
                 Some(75) => {
-                    majors.insert(call.pid, number);
+                    majors.insert((call.pid, device(&call.what)), number);
                 }
                 Some(76) => {
-                    if let Some(&major) = majors.get(&call.pid) {
+                    if let Some(&major) = majors.get(&(call.pid, device(&call.what))) {
                         let capability = ComputeCapability {
                             major,
                             minor: number,
@@ -543,6 +569,19 @@ impl<'a> View<'a> {
     }
 }
 
+/// Whether a way of knowing is no more than a guess.
+fn is_guess(from: &str) -> bool {
+    matches!(from, "directory-name" | "")
+}
+
+/// Whether a run only asked for the release.
+fn is_asked(process: &Process) -> bool {
+    process
+        .arguments()
+        .iter()
+        .any(|a| matches!(a.as_str(), "--version" | "-V"))
+}
+
 /// Whether an end is a failure, and not an answer to Ctrl-C, `kill` or a supervisor.
 pub(super) fn is_failure(exit: Exit) -> bool {
     const TOLD_TO_STOP: &[i32] = &[1, 2, 9, 15];
@@ -562,20 +601,32 @@ pub(super) fn exit_words(exit: Exit) -> String {
     }
 }
 
-/// The attribute number of a `cuDeviceGetAttribute` call.
+/// The attribute number of a `cuDeviceGetAttribute` call, in each way that sources write it: `75`,
+/// `compute-capability-major device=0`.
 fn attribute(call: &Call) -> Option<u32> {
-    call.args.iter().find_map(|argument| {
-        let argument = argument
-            .rsplit_once('=')
-            .map_or(argument.as_str(), |(_, value)| value);
-        if argument.ends_with("CAPABILITY_MAJOR") {
+    let words = call
+        .args
+        .iter()
+        .flat_map(|argument| argument.split([' ', '=']));
+    words.into_iter().find_map(|word| {
+        let word = word.to_ascii_lowercase().replace('_', "-");
+        if word.ends_with("capability-major") {
             Some(75)
-        } else if argument.ends_with("CAPABILITY_MINOR") {
+        } else if word.ends_with("capability-minor") {
             Some(76)
         } else {
-            argument.parse().ok().filter(|n| matches!(n, 75 | 76))
+            word.parse().ok().filter(|n| matches!(n, 75 | 76))
         }
     })
+}
+
+/// The device of a `cuDeviceGetAttribute` call.
+fn device(call: &Call) -> &str {
+    call.args
+        .iter()
+        .flat_map(|argument| argument.split(' '))
+        .find_map(|word| word.strip_prefix("device="))
+        .unwrap_or_default()
 }
 
 /// A CUDA release as calls give it: `12090` or `12.9`.
