@@ -75,6 +75,9 @@ pub struct Exec {
     /// Who asked, in native code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller: Option<Caller>,
+    /// The process that forked to exec this, when the fork has not been told as a process of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ppid: Option<u32>,
     /// The child's pid, where the call made one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child: Option<u32>,
@@ -102,6 +105,9 @@ pub struct ExecFailed {
     /// Who asked, in native code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller: Option<Caller>,
+    /// The process that forked to exec this, when the fork has not been told as a process of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ppid: Option<u32>,
     /// Places that a PATH walk inside libc tried, when it could be told.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tried: Vec<String>,

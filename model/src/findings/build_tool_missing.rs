@@ -257,7 +257,7 @@ fn remedy(view: &View<'_>, draft: Draft, process: ProcessIndex, tool: &str) -> D
         .any(|d| d == directory(&copy));
     draft
         .cause(if beside {
-            format!("It exists at {copy}, beside the running python: the environment was not activated.")
+            format!("It exists at {copy}, beside the running python: its directory is not on PATH, as the environment was not activated.")
         } else {
             format!("It exists at {copy}.")
         })

@@ -66,7 +66,7 @@ fn stale(
     if built.same_release(wanted.known.version) || compiled_since(view, &artifact.path) {
         return None;
     }
-    let owner = if cache.owner.is_empty() {
+    let owner = if matches!(cache.owner.as_str(), "" | "unknown") {
         asker::of_call(view.model, &[], None, Some(process.index)).component
     } else {
         cache.owner.clone()

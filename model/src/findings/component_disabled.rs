@@ -36,7 +36,7 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
         let asker = asker::of_library(
             view.model,
             Some(&seen.what.requested),
-            &seen.what.python,
+            view.model.python_of(&seen.what.python, seen.what.request),
             failure.process,
         );
         drafts.push(

@@ -49,10 +49,7 @@ fn missing(view: &View<'_>, failure: &Failure<'_>) -> Option<Draft> {
         }
         severity = Severity::Error;
     }
-    let python = failure
-        .seen
-        .map(|s| s.what.python.clone())
-        .unwrap_or_default();
+    let python = failure.python(view).to_vec();
     let by = failure.seen.and_then(|s| s.what.requested_by.clone());
     let object = if is_probe {
         by.unwrap_or_default()

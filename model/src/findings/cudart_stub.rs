@@ -23,10 +23,7 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
         let scan = view.model.accesses().iter().rfind(|a| {
             a.process == failure.process && a.t <= failure.t && a.what.path.ends_with("/maps")
         });
-        let python = failure
-            .seen
-            .map(|s| s.what.python.clone())
-            .unwrap_or_default();
+        let python = failure.python(view).to_vec();
         let asker = asker::of_call(view.model, &python, None, failure.process);
         let real = view
             .loaded_part(failure.process, "cudart")

@@ -101,7 +101,7 @@ fn two_majors(
             asker::of_library(
                 view.model,
                 c.what.requested_by.as_deref(),
-                &c.what.python,
+                view.python(&c.what),
                 c.process,
             )
         })
@@ -117,7 +117,7 @@ fn two_majors(
         let loaded = &copy.what;
         let users = users(view, process, &loaded.path);
         let by_probe = users.is_empty();
-        let asked_by = asker::of_frames(&loaded.python).and_then(|a| a.sentence());
+        let asked_by = asker::of_frames(view.python(loaded)).and_then(|a| a.sentence());
         let needed = if by_probe {
             format!(
                 "needed by nobody, mapped only because {} asked for it by name",
@@ -209,14 +209,8 @@ fn users(view: &View<'_>, process: ProcessIndex, path: &str) -> Vec<String> {
         }
         // What the loader itself asked for on behalf of an object, not the program by a call.
         if library.what.path == path
-            && library
-                .what
-                .requested
-                .as_deref()
-                .is_some_and(|r| !r.contains('/'))
-            && library.what.python.is_empty()
+            && view.is_own_need(&library.what)
             && let Some(by) = &library.what.requested_by
-            && view.loaded(Some(process)).any(|l| l.what.path == *by)
         {
             users.push(name(by).to_owned());
         }

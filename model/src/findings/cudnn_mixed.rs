@@ -68,7 +68,7 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
                 asker::of_library(
                     view.model,
                     l.what.requested_by.as_deref(),
-                    &l.what.python,
+                    view.python(&l.what),
                     l.process,
                 )
             })

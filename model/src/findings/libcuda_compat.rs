@@ -95,7 +95,7 @@ fn compat(view: &View<'_>, library: &Seen<LibraryLoaded>) -> Option<Draft> {
     let asker = asker::of_library(
         view.model,
         loaded.requested_by.as_deref(),
-        &loaded.python,
+        view.python(loaded),
         library.process,
     );
     let what = if is_compat {

@@ -60,7 +60,8 @@ fn not_found(view: &View<'_>, failed: &Seen<LibraryFailed>, asked: &str) -> Opti
             .missing_for
             .as_deref()
             .or(failed.what.requested_by.as_deref()),
-        &failed.what.python,
+        view.model
+            .python_of(&failed.what.python, failed.what.request),
         failed.process,
     );
     let searched = places(&failed.what.candidates);
@@ -93,7 +94,12 @@ fn not_found(view: &View<'_>, failed: &Seen<LibraryFailed>, asked: &str) -> Opti
                 .map(|e| (e, "the process failed".to_owned())),
         )
         .in_process(failed.pid);
-    if let Some(sentence) = asker::of_frames(&failed.what.python).and_then(|a| a.sentence()) {
+    if let Some(sentence) = asker::of_frames(
+        view.model
+            .python_of(&failed.what.python, failed.what.request),
+    )
+    .and_then(|a| a.sentence())
+    {
         draft = draft.cause(format!("Asked by {sentence}."));
     }
     draft = match present {

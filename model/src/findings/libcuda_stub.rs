@@ -73,11 +73,11 @@ fn stub(view: &View<'_>, library: &Seen<LibraryLoaded>) -> Draft {
     let asker = asker::of_library(
         view.model,
         loaded.requested_by.as_deref(),
-        &loaded.python,
+        view.python(loaded),
         library.process,
     );
     let rule = library_rule(loaded.rule, &loaded.rule_detail);
-    let who = asker::of_frames(&loaded.python)
+    let who = asker::of_frames(view.python(loaded))
         .and_then(|a| a.sentence())
         .or_else(|| loaded.requested_by.clone())
         .unwrap_or_else(|| asker.component.clone());

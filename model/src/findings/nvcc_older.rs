@@ -254,7 +254,11 @@ fn is_refusal(view: &View<'_>, message: &Seen<Message>, process: ProcessIndex) -
         .any(|w| text.contains(w))
         || view.failed_line(process).is_some()
         || view
-            .said(&["requires-gpus", "no-supported-architectures", "device-capability"])
+            .said(&[
+                "requires-gpus",
+                "no-supported-architectures",
+                "device-capability",
+            ])
             .any(|m| view.concerns(m, process))
 }
 

@@ -71,7 +71,9 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
     let asker = asker::of_library(
         view.model,
         nvrtc.as_deref(),
-        failed.map(|f| f.what.python.as_slice()).unwrap_or_default(),
+        failed
+            .map(|f| view.model.python_of(&f.what.python, f.what.request))
+            .unwrap_or_default(),
         Some(process),
     );
     let library = nvrtc.clone().unwrap_or_else(|| "libnvrtc".to_owned());

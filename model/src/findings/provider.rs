@@ -5,7 +5,7 @@
 
 use super::View;
 use crate::{
-    event::{Candidate, EventId, LibraryFailed, LibraryLoaded},
+    event::{Candidate, EventId, Frame, LibraryFailed, LibraryLoaded},
     fold::{ProcessIndex, Seen},
     report::Severity,
     toolkit::Version,
@@ -59,6 +59,13 @@ pub(super) struct Failure<'a> {
 }
 
 impl Failure<'_> {
+    /// The Python code that asked.
+    pub(super) fn python<'m>(&'m self, view: &View<'m>) -> &'m [Frame] {
+        self.seen.map_or(&[], |s| {
+            view.model.python_of(&s.what.python, s.what.request)
+        })
+    }
+
     /// Where the missing file was searched.
     pub(super) fn candidates(&self) -> &[Candidate] {
         self.seen.map_or(&[], |s| s.what.candidates.as_slice())

@@ -73,10 +73,7 @@ fn unsatisfied(view: &View<'_>, failure: &Failure<'_>) -> Vec<Draft> {
     } else {
         failure.object.clone()
     };
-    let python = failure
-        .seen
-        .map(|s| s.what.python.clone())
-        .unwrap_or_default();
+    let python = failure.python(view).to_vec();
     let asker = asker::of_library(view.model, Some(&consumer), &python, failure.process);
     let other = answered
         .candidates
@@ -276,7 +273,7 @@ fn harmless_shadows(view: &View<'_>) -> Vec<Draft> {
         let asker = asker::of_library(
             view.model,
             loaded.requested_by.as_deref(),
-            &loaded.python,
+            view.python(loaded),
             library.process,
         );
         drafts.push(

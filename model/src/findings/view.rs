@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use crate::{
-    event::{Call, EventId, LibraryLoaded, Message},
+    event::{Call, EventId, Frame, LibraryLoaded, Message},
     fold::{Model, Process, ProcessIndex, Seen},
     report::{Exit, Report},
     resolve::{
@@ -172,7 +172,11 @@ impl<'a> View<'a> {
         let answers = |m: &&Seen<Message>| {
             let own = m.process == Some(process.index);
             let heard = m.t >= process.start
-                && m.t <= process.end.unwrap_or(u64::MAX).saturating_add(2_000_000_000)
+                && m.t
+                    <= process
+                        .end
+                        .unwrap_or(u64::MAX)
+                        .saturating_add(2_000_000_000)
                 && m.what.stream == "pipe"
                 && process.parent == m.process;
             own || heard && is_asked(process)
@@ -369,6 +373,29 @@ impl<'a> View<'a> {
     ) -> impl Iterator<Item = &'a Seen<LibraryLoaded>> + use<'a, 'b> {
         self.loaded(process)
             .filter(move |l| self.part_of(&l.what.path) == part)
+    }
+
+    /// The Python code that asked for a library.
+    pub fn python(&self, loaded: &'a LibraryLoaded) -> &'a [Frame] {
+        self.model.python_of(&loaded.python, loaded.request)
+    }
+
+    /// Whether an object asked on behalf of itself, by DT_NEEDED, and not for Python code that called dlopen.
+    pub fn is_own_need(&self, loaded: &LibraryLoaded) -> bool {
+        loaded.requested_by.as_deref().is_some_and(|by| {
+            !asker::is_python_itself(by)
+                && loaded
+                    .requested
+                    .as_deref()
+                    .is_some_and(|requested| !requested.contains('/'))
+                && self.model.file(by).is_none_or(|f| {
+                    f.what.needed.is_empty()
+                        || loaded
+                            .requested
+                            .as_ref()
+                            .is_some_and(|r| f.what.needed.contains(r))
+                })
+        })
     }
 
     // ---- calls --------------------------------------------------------------------------------------------------

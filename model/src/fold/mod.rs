@@ -43,6 +43,8 @@ pub struct Model {
     processes: Vec<Process>,
     current: HashMap<u32, ProcessIndex>,
     execs: Vec<Seen<Exec>>,
+    /// Children that were forked to exec something and have no start of their own yet: pid to the image that forked.
+    forked: HashMap<u32, ProcessIndex>,
     /// The exec attempt of a pid that no process start has claimed yet.
     pending_execs: HashMap<u32, usize>,
     exec_failures: Vec<Seen<ExecFailed>>,
@@ -55,6 +57,8 @@ pub struct Model {
     messages: Vec<Seen<Message>>,
     accesses: Vec<Seen<FileAccess>>,
     files: HashMap<String, Seen<FileFact>>,
+    /// Real paths of libraries that were mapped by a relative path.
+    relative: HashMap<String, String>,
     distributions: Vec<Seen<DistributionFact>>,
     toolkits: Vec<Seen<ToolkitFact>>,
     gpus: Vec<Seen<GpuFact>>,
@@ -93,7 +97,21 @@ impl Model {
             return;
         }
         let (id, t, pid, source) = (event.id, event.t, event.pid, event.source);
-        let process = self.current.get(&pid).copied();
+        let forker = match &event.body {
+            Body::Exec(exec) => exec.ppid,
+            Body::ExecFailed(failed) => failed.ppid,
+            _ => None,
+        };
+        if let Some(forker) = forker.and_then(|ppid| self.current.get(&ppid).copied())
+            && self.current.get(&pid).is_none_or(|&i| self.has_ended(i))
+        {
+            self.forked.insert(pid, forker);
+        }
+        let process = self
+            .forked
+            .get(&pid)
+            .or_else(|| self.current.get(&pid))
+            .copied();
         macro_rules! seen {
             ($what:expr) => {
                 Seen {
@@ -118,7 +136,13 @@ impl Model {
                 self.request_at.insert(id, self.requests.len());
                 self.requests.push(seen!(*request));
             }
-            Body::LibraryLoaded(loaded) => self.libraries.push(seen!(*loaded)),
+            Body::LibraryLoaded(loaded) => {
+                if !loaded.path.starts_with('/') && !loaded.realpath.is_empty() {
+                    self.relative
+                        .insert(loaded.path.clone(), loaded.realpath.clone());
+                }
+                self.libraries.push(seen!(*loaded));
+            }
             Body::LibraryFailed(failed) => self.library_failures.push(seen!(*failed)),
             Body::LibraryUnloaded(unloaded) => self.unloads.push(seen!(unloaded)),
             Body::Call(call) => self.calls.push(seen!(*call)),
@@ -146,6 +170,10 @@ impl Model {
             Body::Note(note) => self.notes.push(seen!(note)),
             Body::Other(_) => {}
         }
+    }
+
+    fn has_ended(&self, process: ProcessIndex) -> bool {
+        self.processes.get(process).is_some_and(|p| p.end.is_some())
     }
 
     fn note_exec(&mut self, exec: Seen<Exec>) {
@@ -282,9 +310,11 @@ impl Model {
         &self.accesses
     }
 
-    /// What a file is.
+    /// What a file is. A library that was mapped by a relative path is known by its real one too.
     pub fn file(&self, path: &str) -> Option<&Seen<FileFact>> {
-        self.files.get(path)
+        self.files
+            .get(path)
+            .or_else(|| self.files.get(self.relative.get(path)?))
     }
 
     /// What every file is, in no order.

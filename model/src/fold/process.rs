@@ -97,7 +97,9 @@ impl Model {
             .get(&pid)
             .copied()
             .filter(|&i| self.processes.get(i).is_some_and(|p| p.end.is_none()));
-        let parent = before.or_else(|| self.current.get(&start.ppid).copied());
+        let parent = before
+            .or_else(|| self.current.get(&start.ppid).copied())
+            .or_else(|| self.forked.get(&pid).copied());
         if let Some(before) = before.and_then(|i| self.processes.get_mut(i)) {
             before.end = Some(t);
             before.replaced_by = Some(index);
@@ -121,6 +123,7 @@ impl Model {
                 }
             }
         }
+        self.forked.remove(&pid);
         let exec = self
             .pending_execs
             .remove(&pid)

@@ -130,6 +130,7 @@ impl Redactor {
             argv,
             python,
             caller,
+            ppid: _,
             child: _,
             not_followed,
         } = body;
@@ -148,6 +149,7 @@ impl Redactor {
             call: _,
             python,
             caller,
+            ppid: _,
             tried,
         } = body;
         self.text(path);

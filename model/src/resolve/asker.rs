@@ -182,7 +182,7 @@ pub fn of_library(
 }
 
 /// Whether an object belongs to the interpreter: `_ctypes.cpython-312-….so`, `libpython3.12.so`, `python3.12`.
-fn is_python_itself(object: &str) -> bool {
+pub(crate) fn is_python_itself(object: &str) -> bool {
     let name = object.rsplit('/').next().unwrap_or(object);
     object.contains("/lib-dynload/")
         || name.starts_with("libpython")

@@ -13,6 +13,7 @@ mod procfs;
 mod replay;
 mod tail;
 mod translate;
+mod vicinity;
 mod watch;
 
 use std::{
@@ -122,6 +123,7 @@ pub fn collect(plan: Plan, words: &Receiver<Word>) -> io::Result<Collected> {
         redactor: plan.redactor,
         facts: Facts::default(),
         caches: CacheFacts::default(),
+        vicinity: vicinity::Vicinity::default(),
         environments: HashMap::new(),
         replay: Replay::default(),
         tools: HashSet::new(),
@@ -329,6 +331,7 @@ struct Desk {
     redactor: Redactor,
     facts: Facts,
     caches: CacheFacts,
+    vicinity: vicinity::Vicinity,
     /// Environments of the living processes.
     environments: HashMap<u32, Rc<IndexMap<String, String>>>,
     replay: Replay,
@@ -487,6 +490,10 @@ impl Desk {
         let facts = &mut self.facts;
         let environment = self.environments.get(&draft.pid).cloned();
         let variable = |name: &str| environment.as_ref()?.get(name).cloned();
+        let process = self.model.current_process(draft.pid);
+        let cwd = process
+            .and_then(|i| self.model.process(i))
+            .map_or_else(|| "/".to_owned(), |p| p.what.cwd.clone());
         match &mut draft.body {
             Body::ProcessStart(start) => {
                 let script = start.argv.get(1).filter(|a| a.starts_with('/')).cloned();
@@ -506,16 +513,33 @@ impl Desk {
                     facts.file(&exec.path, told);
                 }
             }
-            Body::ExecFailed(failed) => facts.frames(&mut failed.python, told),
+            Body::ExecFailed(failed) => {
+                facts.frames(&mut failed.python, told);
+                let process = self
+                    .model
+                    .current_process(draft.pid)
+                    .or_else(|| self.model.current_process(failed.ppid?));
+                for path in self.vicinity.of_failed_tool(failed, process, &self.model) {
+                    facts.file(&path, told);
+                }
+            }
             Body::LibraryRequest(request) => facts.frames(&mut request.python, told),
             Body::LibraryLoaded(loaded) => {
                 facts.frames(&mut loaded.python, told);
                 facts.file(&loaded.path, told);
+                for path in self.vicinity.of_loaded(loaded, &cwd) {
+                    facts.file(&path, told);
+                }
                 if !loaded.at_start {
                     told.extend(self.caches.look(&loaded.path, &variable));
                 }
             }
-            Body::LibraryFailed(failed) => facts.frames(&mut failed.python, told),
+            Body::LibraryFailed(failed) => {
+                facts.frames(&mut failed.python, told);
+                for path in self.vicinity.of_failed(failed, &cwd) {
+                    facts.file(&path, told);
+                }
+            }
             Body::Call(call) => {
                 facts.frames(&mut call.python, told);
                 if let Some(caller) = &mut call.caller {

@@ -276,6 +276,7 @@ impl Translate {
             argv: attempt.argv.iter().map(|a| a.value.to_owned()).collect(),
             python,
             caller: caller(attempt.caller, attempt.offset),
+            ppid: (attempt.fork != 0 && attempt.ppid != 0).then_some(attempt.ppid as u32),
             child: None,
             not_followed: (attempt.environment.value == "cleared")
                 .then(|| "the program cleared its child's environment".to_owned()),
@@ -294,6 +295,7 @@ impl Translate {
             call: exec.call,
             python: exec.python,
             caller: exec.caller,
+            ppid: exec.ppid,
             tried: Vec::new(),
         }))));
     }
