@@ -24,6 +24,11 @@ pub(crate) fn write_facts(writer: &mut Writer<'_>, tag: u8, address: usize, size
     }
 }
 
+/// Whether an image lies at `address`.
+pub(crate) fn is_image(address: usize) -> bool {
+    describe(&mut Short::<512>::new(), address, None, 0)
+}
+
 fn describe(facts: &mut Short<512>, address: usize, size: Option<usize>, depth: u8) -> bool {
     let mut head = [0; HEAD];
     let wanted = size.unwrap_or(HEAD).min(HEAD);

@@ -46,7 +46,7 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
         return Vec::new();
     }
     let failed = view.failed_line(process).is_some();
-    let severity = if failed && said.is_some() || failed && refused.is_some() {
+    let severity = if failed {
         Severity::Error
     } else {
         Severity::Note

@@ -182,7 +182,7 @@ fn differ(
         .evidence(included.header.event, format!("its headers state {} ({})", included.header.version, included.header.from))
         .evidence(included.failure, included.words.clone())
         .in_process(process.pid);
-    let root = prefix(path);
+    let root = prefix(view.real(path));
     let unset: Vec<&str> = WHERE
         .iter()
         .take(2)

@@ -50,7 +50,7 @@ fn refused(view: &View<'_>, ptxas: &Tool<'_>) -> Vec<Draft> {
     let owner = better
         .owner
         .clone()
-        .map(|o| format!(" of {o}"))
+        .map(|o| format!(" of the wheel {o}"))
         .unwrap_or_default();
     let draft = Draft::error("ptxas-shadowed")
         .component(&asker.component)

@@ -21,7 +21,21 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
         .iter()
         .flat_map(|f| unsatisfied(view, f))
         .collect();
-    drafts.extend(harmless_shadows(view));
+    for shadow in harmless_shadows(view) {
+        // The same library is already accused of a failure.
+        let accused = drafts.iter().any(|d| {
+            d.finding.evidence.iter().any(|e| {
+                shadow
+                    .finding
+                    .evidence
+                    .first()
+                    .is_some_and(|f| f.event == e.event)
+            })
+        });
+        if !accused {
+            drafts.push(shadow);
+        }
+    }
     drafts
 }
 

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     event::{FileAccess, Message},
-    fold::{Seen, normalized},
+    fold::Seen,
     report::Severity,
     resolve::tool::{Kind, under},
     toolkit::Version,
@@ -132,8 +132,8 @@ fn differ(
     draft = if mixed {
         draft.cause(format!(
             "One directory, two releases: nvcc {compiler}{} and headers {headers}{} both lie in {root}.",
-            owner_words(view, nvcc.path(), root, &["nvidia-cuda-nvcc"], compiler),
-            owner_words(view, &access.what.path, root, &["nvidia-cuda-runtime", "nvidia-cuda-cccl"], headers),
+            owner_words(view, nvcc.path(), &["nvidia-cuda-nvcc"], compiler),
+            owner_words(view, &access.what.path, &["nvidia-cuda-runtime", "nvidia-cuda-cccl"], headers),
         ))
     } else {
         draft
@@ -253,45 +253,10 @@ fn variable_for<'a>(
     })
 }
 
-/// ` (wheel nvidia-cuda-nvcc 13.3.33)`: the owner of a file, or the distribution of that name beside the tree when no
-/// RECORD tells.
-fn owner_words(
-    view: &View<'_>,
-    path: &str,
-    root: &str,
-    names: &[&str],
-    release: Version,
-) -> String {
-    if let Some(owner) = view
-        .model
-        .file(path)
-        .and_then(|f| f.what.distribution.as_deref())
-    {
-        let version = view
-            .model
-            .distribution(owner.split(' ').next().unwrap_or(owner))
-            .map(|d| d.what.version.clone())
-            .filter(|v| !owner.contains(v.as_str()));
-        return format!(
-            " (wheel {owner}{})",
-            version.map(|v| format!(" {v}")).unwrap_or_default()
-        );
-    }
-    let Some((site, _)) = root.split_once("/nvidia/") else {
-        return String::new();
-    };
-    view.model
-        .distributions()
-        .iter()
-        .find(|d| {
-            let name = normalized(&d.what.name);
-            names
-                .iter()
-                .any(|n| name == *n || name.starts_with(&format!("{n}-cu")))
-                && under(&d.what.path, site)
-                && Version::parse(&d.what.version).is_some_and(|v| v.same_release(release))
-        })
-        .map(|d| format!(" (wheel {} {})", d.what.name, d.what.version))
+/// ` (wheel nvidia-cuda-nvcc 13.3.33)`.
+fn owner_words(view: &View<'_>, path: &str, names: &[&str], release: Version) -> String {
+    view.owner_of(path, names, release)
+        .map(|owner| format!(" (wheel {owner})"))
         .unwrap_or_default()
 }
 

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use crate::{
     event::{Call, EventId, Frame, LibraryLoaded, Message},
-    fold::{Model, Process, ProcessIndex, Seen},
+    fold::{Model, Process, ProcessIndex, Seen, normalized},
     report::{Exit, Report},
     resolve::{
         archs_of,
@@ -495,6 +495,39 @@ impl<'a> View<'a> {
         found
     }
 
+    /// The distribution that owns a file, `name version`: by its RECORD, else the one of these names beside the tree
+    /// whose version is of the file's release.
+    pub fn owner_of(&self, path: &str, names: &[&str], release: Version) -> Option<String> {
+        let recorded = self
+            .model
+            .file(path)
+            .and_then(|f| f.what.distribution.as_deref());
+        if let Some(owner) = recorded {
+            let version = self
+                .model
+                .distribution(owner.split(' ').next().unwrap_or(owner))
+                .map(|d| d.what.version.clone())
+                .filter(|v| !owner.contains(v.as_str()));
+            return Some(match version {
+                Some(version) => format!("{owner} {version}"),
+                None => owner.to_owned(),
+            });
+        }
+        let (site, _) = path.split_once("/nvidia/")?;
+        self.model
+            .distributions()
+            .iter()
+            .find(|d| {
+                let name = normalized(&d.what.name);
+                names
+                    .iter()
+                    .any(|n| name == *n || name.starts_with(&format!("{n}-cu")))
+                    && tool::under(&d.what.path, site)
+                    && Version::parse(&d.what.version).is_some_and(|v| v.same_release(release))
+            })
+            .map(|d| format!("{} {}", d.what.name, d.what.version))
+    }
+
     // ---- what else there is ------------------------------------------------------------------------------------
 
     /// The CUDA release that a component was built for, by its own distribution, else by torch's.
@@ -561,10 +594,7 @@ impl<'a> View<'a> {
                 version,
                 event: toolkit.id,
                 kind: toolkit.what.kind.clone(),
-                owner: self
-                    .model
-                    .file(path)
-                    .and_then(|f| f.what.distribution.clone()),
+                owner: self.owner_of(path, wheels_of(part), version),
             });
         }
         let mut files: Vec<_> = self.model.files().collect();
@@ -593,6 +623,19 @@ impl<'a> View<'a> {
             });
         }
         offers
+    }
+}
+
+/// The wheels that carry a part.
+fn wheels_of(part: &str) -> &'static [&'static str] {
+    match part {
+        "nvcc" | "ptxas" | "fatbinary" => &["nvidia-cuda-nvcc"],
+        "cudart" | "headers" => &["nvidia-cuda-runtime"],
+        "nvrtc" => &["nvidia-cuda-nvrtc"],
+        "nvjitlink" => &["nvidia-nvjitlink"],
+        "cudnn" => &["nvidia-cudnn"],
+        "cublas" => &["nvidia-cublas"],
+        _ => &[],
     }
 }
 

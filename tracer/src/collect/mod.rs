@@ -496,7 +496,11 @@ impl Desk {
             .map_or_else(|| "/".to_owned(), |p| p.what.cwd.clone());
         match &mut draft.body {
             Body::ProcessStart(start) => {
-                let script = start.argv.get(1).filter(|a| a.starts_with('/')).cloned();
+                let script = start
+                    .argv
+                    .get(1)
+                    .filter(|a| a.contains('/') && !a.starts_with('-'))
+                    .map(|a| below(&start.cwd, a));
                 for path in [Some(start.exe.clone()), script].into_iter().flatten() {
                     let name = path.rsplit('/').next().unwrap_or_default();
                     if tool::Kind::of(name)
@@ -509,8 +513,15 @@ impl Desk {
             Body::Exec(exec) => {
                 facts.frames(&mut exec.python, told);
                 let name = exec.path.rsplit('/').next().unwrap_or_default();
-                if tool::Kind::of(name).and_then(tool::Kind::part).is_some() {
-                    facts.file(&exec.path, told);
+                if tool::Kind::of(name).and_then(tool::Kind::part).is_some()
+                    && exec.path.contains('/')
+                {
+                    let forker = exec.ppid.and_then(|ppid| self.model.current_process(ppid));
+                    let cwd = process
+                        .or(forker)
+                        .and_then(|i| self.model.process(i))
+                        .map_or("/", |p| p.what.cwd.as_str());
+                    facts.file(&below(cwd, &exec.path), told);
                 }
             }
             Body::ExecFailed(failed) => {
@@ -595,5 +606,18 @@ impl Desk {
         {
             self.listening = None;
         }
+    }
+}
+
+/// A path made absolute against a working directory.
+fn below(cwd: &str, path: &str) -> String {
+    if path.starts_with('/') {
+        path.to_owned()
+    } else {
+        format!(
+            "{}/{}",
+            cwd.trim_end_matches('/'),
+            path.trim_start_matches("./")
+        )
     }
 }

@@ -1,0 +1,290 @@
+//! Public reports, played again: each case's script is run with its traced program starts under jittrace, and the first
+//! finding of a bad run must name the cause with its facts, while a good run has neither an error nor a warning.
+//!
+//! The scripts are in `cases/`; they need `sh`, `python3` and `cc`, no GPU and no network. `$RUN` in a script starts one
+//! traced program.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use jittrace_model::report::{Finding, Report, Severity};
+use jittrace_tests::jittrace;
+
+/// What is expected of one traced program start.
+enum Expect {
+    /// Neither an error nor a warning.
+    Silent,
+    /// The first finding is one of `primary`; its words hold all of `facts`; `consequences` are attached to it.
+    Finds {
+        primary: &'static [&'static str],
+        consequences: &'static [&'static str],
+        facts: &'static [&'static str],
+    },
+}
+
+const fn finds(primary: &'static [&'static str], facts: &'static [&'static str]) -> Expect {
+    Expect::Finds {
+        primary,
+        consequences: &[],
+        facts,
+    }
+}
+
+struct Case {
+    script: &'static str,
+    /// Number of the traced start, counted from 1, and what is expected of it.
+    runs: &'static [(usize, Expect)],
+}
+
+use Expect::Silent;
+
+#[rustfmt::skip]
+const CASES: &[Case] = &[
+    Case { script: "d01", runs: &[
+        (1, Expect::Finds {
+            primary: &["nvcc-older-than-required"],
+            consequences: &["arch-list-empty"],
+            facts: &["12.8", "cuda-12.8/bin/nvcc", "PATH entry", "CUDA_HOME unset", "SM 12.x requires CUDA >= 12.9", "compute capability is 12.0", "built for CUDA 13.0", "CUDA_HOME=$W/cuda-13.0"],
+        }),
+        (2, Silent),
+    ] },
+    Case { script: "d02", runs: &[
+        (1, finds(&["toolkit-root-malformed"], &["CUDA_HOME", "\":$W/cuda-12.8\"", ":$W/cuda-12.8/bin/nvcc", "ENOENT", "127", "Set CUDA_HOME=$W/cuda-12.8"])),
+        (2, Silent),
+    ] },
+    Case { script: "d03", runs: &[
+        (1, finds(&["toolkit-mixed-releases", "headers-differ-from-nvcc"], &["13.3", "13.0", "$W/site-packages/nvidia/cu13", "nvidia-cuda-nvcc 13.3.33", "nvidia-cuda-runtime 13.0.96"])),
+        (2, Silent),
+    ] },
+    Case { script: "d04", runs: &[
+        (1, finds(&["arch-unsupported-by-ptxas"], &["ptxas 12.8", "site-packages/triton/backends/nvidia/bin/ptxas", "sm_121a", "TRITON_PTXAS_PATH is unset", "TRITON_PTXAS_PATH=$W/cuda-13.0/bin/ptxas", "13.0"])),
+        (2, Silent),
+    ] },
+    Case { script: "d05", runs: &[
+        (1, finds(&["ptxas-shadowed", "ptxas-too-old-for-ptx"], &["ptxas 12.1", "$W/cuda-12.1/bin/ptxas", "PATH", "8.5", "8.1", "12.6", "site-packages/nvidia/cuda_nvcc/bin/ptxas"])),
+        (2, Silent),
+    ] },
+    Case { script: "d06", runs: &[
+        (1, Expect::Finds {
+            primary: &["library-shadowed-by-ld-library-path"],
+            consequences: &["nvjitlink-older-than-consumer"],
+            facts: &["$W/cuda-12.1/lib64/libnvJitLink.so.12", "LD_LIBRARY_PATH", "libcusparse.so.12", "RUNPATH", "nvjitlink/lib/libnvJitLink.so.12", "__nvJitLinkComplete_12_9"],
+        }),
+        (2, Silent),
+    ] },
+    Case { script: "d07", runs: &[
+        (1, finds(&["libcuda-not-found"], &["libcuda.so", "$W/cache/libcuda.so.1"])),
+        (2, Silent),
+        (3, Silent),
+    ] },
+    Case { script: "d08", runs: &[
+        (1, finds(&["libcuda-stub"], &["cuda/lib64/stubs/libcuda.so", "app.py", "LD_LIBRARY_PATH", "34", "later request for libcuda.so.1", "drv/libcuda.so.1"])),
+        (2, Silent),
+    ] },
+    Case { script: "d09", runs: &[
+        (1, finds(&["cudart-two-majors"], &["wheel/libcudart.so.12", "cuda-13/lib64/libcudart.so.13", "LD_LIBRARY_PATH", "needed by nobody", "12.8", "13.0"])),
+        (2, Silent),
+    ] },
+    Case { script: "d10", runs: &[
+        (1, finds(&["cudart-not-found"], &["libcudart.so.13", "pkg/_C.abi3.so", "nvidia/cuda_runtime/lib", "libcudart.so.12", "12.9"])),
+    ] },
+    Case { script: "d11", runs: &[
+        (1, finds(&["nvrtc-headers-differ"], &["NVRTC 12.9", "env/lib/libnvrtc.so.12", "12.4", "usr-local-cuda/include", "CONDA_PREFIX is unset"])),
+        (2, Silent),
+    ] },
+    Case { script: "d12", runs: &[
+        (1, finds(&["toolkit-incomplete"], &["nvcc 12.9 works", "curand_kernel.h", "$W/cuda/include", "libcurand"])),
+        (2, Silent),
+    ] },
+    Case { script: "d13", runs: &[
+        (1, finds(&["ptx-too-new-for-driver"], &["222", "PTX 9.2", "CUDA 13.0", "9.0"])),
+    ] },
+    Case { script: "d14", runs: &[
+        (1, finds(&["libcuda-compat"], &["compat/libcuda.so.1", "575.57.08", "LD_LIBRARY_PATH", "803", "host/libcuda.so.1", "580.65.06"])),
+        (2, Silent),
+        (3, finds(&["libcuda-compat"], &["804", "575.57.08"])),
+    ] },
+    Case { script: "d15", runs: &[
+        (1, Silent),
+        (2, finds(&["cache-rebuilt-without-change"], &["$W/cuda-13.2 before", "$W/cuda now", "same directory", "3 runs of nvcc", "ms"])),
+        (3, Silent),
+    ] },
+    Case { script: "d16", runs: &[
+        (1, Silent),
+        (2, finds(&["cache-stale-toolkit"], &["cache/0.6.9/90a/sampling/sampling.so", "13.0", "CUDA_HOME=$W/cuda-13.2", "no compiler ran", "Delete $W/cache/0.6.9/90a/sampling"])),
+    ] },
+    Case { script: "d17", runs: &[
+        (1, finds(&["build-tool-missing"], &["ninja", "/usr/bin, /bin", "$W/venv/bin/ninja", "beside the running python"])),
+        (2, Silent),
+    ] },
+    Case { script: "d18", runs: &[
+        (1, finds(&["duplicate-jit-builds", "cache-contended"], &["abc123", "8 times", "8 processes", "2 processes then failed to open"])),
+    ] },
+];
+
+#[test]
+fn every_public_report_gets_the_verdict_that_took_its_thread_days() {
+    let mut failures = Vec::new();
+    for case in CASES {
+        play(case, &mut failures);
+    }
+    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+}
+
+fn play(case: &Case, failures: &mut Vec<String>) {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let reports = reports_of(case.script, place.path());
+    for (number, expected) in case.runs {
+        let name = format!("{} run {number}", case.script);
+        let Some((report, directory)) = reports.get(number - 1) else {
+            failures.push(format!("{name}: there is no such traced start"));
+            continue;
+        };
+        judge(&name, report, directory, expected, failures);
+    }
+}
+
+fn judge(
+    name: &str,
+    report: &Report,
+    directory: &str,
+    expected: &Expect,
+    failures: &mut Vec<String>,
+) {
+    let grave: Vec<&Finding> = report
+        .findings
+        .iter()
+        .filter(|f| f.severity != Severity::Note)
+        .collect();
+    match expected {
+        Silent => {
+            for finding in grave {
+                failures.push(format!(
+                    "{name}: a healthy run is accused of {}: {}",
+                    finding.id, finding.title
+                ));
+            }
+        }
+        Expect::Finds {
+            primary,
+            consequences,
+            facts,
+        } => {
+            let Some(first) = report.findings.first() else {
+                failures.push(format!("{name}: nothing was found, expected {primary:?}"));
+                return;
+            };
+            if !primary.contains(&first.id.as_str()) || first.severity == Severity::Note {
+                failures.push(format!(
+                    "{name}: the first finding is {} ({}), expected {primary:?}",
+                    first.id, first.title
+                ));
+                return;
+            }
+            for consequence in *consequences {
+                let attached = first.consequences.iter().any(|c| c == consequence)
+                    && report.findings.iter().any(|f| {
+                        f.id == *consequence && f.consequence_of.as_deref() == Some(&first.id)
+                    });
+                if !attached {
+                    failures.push(format!(
+                        "{name}: {consequence} is not attached to {}",
+                        first.id
+                    ));
+                }
+            }
+            let words = words(first);
+            for fact in *facts {
+                let fact = fact.replace("$W", directory);
+                if !words.contains(&fact) {
+                    failures.push(format!(
+                        "{name}: the finding does not say {fact:?}:\n{words}"
+                    ));
+                }
+            }
+            if first.evidence.is_empty() || first.remedy.is_empty() {
+                failures.push(format!("{name}: a finding without evidence or remedy"));
+            }
+            // One cause: whatever else is grave must follow from it.
+            for other in grave.iter().skip(1).filter(|f| f.consequence_of.is_none()) {
+                failures.push(format!(
+                    "{name}: a second, unattached finding {}: {}",
+                    other.id, other.title
+                ));
+            }
+        }
+    }
+}
+
+fn words(finding: &Finding) -> String {
+    let mut words = vec![finding.title.clone(), finding.cause.clone()];
+    words.extend(finding.evidence.iter().map(|e| e.text.clone()));
+    words.extend(finding.remedy.iter().cloned());
+    words.join("\n")
+}
+
+/// Runs a script; the report of each traced start, and the directory that the script made for itself.
+fn reports_of(script: &str, place: &Path) -> Vec<(Report, String)> {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
+    let work = place.join("work");
+    let out = place.join("out");
+    fs::create_dir(&work).expect("a directory for the script");
+    fs::create_dir(&out).expect("a directory for the reports");
+    let run = runner(place, &out);
+    let output = Command::new("timeout")
+        .args(["120", "sh"])
+        .arg(cases.join(format!("{script}.sh")))
+        .env("CASES", &cases)
+        .env("RUN", &run)
+        .env("TMPDIR", &work)
+        .env_remove("CUDA_HOME")
+        .env_remove("CUDA_PATH")
+        .env_remove("CONDA_PREFIX")
+        .env_remove("LD_LIBRARY_PATH")
+        .stdin(Stdio::null())
+        .output()
+        .expect("sh runs");
+    let made: Vec<PathBuf> = fs::read_dir(&work)
+        .expect("the script's directory")
+        .flatten()
+        .map(|e| e.path())
+        .collect();
+    let directory = made
+        .first()
+        .map(|p| p.canonicalize().unwrap_or_else(|_| p.clone()))
+        .unwrap_or_default();
+    let mut reports = Vec::new();
+    for number in 1.. {
+        let Ok(text) = fs::read_to_string(out.join(format!("{number}.json"))) else {
+            break;
+        };
+        let report: Report = serde_json::from_str(&text)
+            .unwrap_or_else(|e| panic!("{script} run {number}: the report does not read: {e}"));
+        reports.push((report, directory.to_string_lossy().into_owned()));
+    }
+    assert!(
+        !reports.is_empty(),
+        "{script}: no report was written\n{}\n{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    reports
+}
+
+/// A program that runs its arguments under jittrace, the n-th time with the n-th report.
+fn runner(place: &Path, out: &Path) -> PathBuf {
+    let path = place.join("run");
+    let text = format!(
+        "#!/bin/sh\nn=1; while [ -e '{out}'/$n.started ]; do n=$((n+1)); done; : > '{out}'/$n.started\n\
+         exec '{jittrace}' --no-tui --quiet -o '{out}'/$n.jtrace --report json='{out}'/$n.json -- \"$@\"\n",
+        out = out.display(),
+        jittrace = jittrace().display()
+    );
+    fs::write(&path, text).expect("the runner is written");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("the runner may be run");
+    path
+}
