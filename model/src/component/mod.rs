@@ -298,6 +298,11 @@ const fn replaces(variable: &'static str, part: &'static str, file_name: &'stati
     }
 }
 
+/// Whether a distribution is one of the components that a report speaks of even when nobody asked for it.
+pub fn is_known(distribution: &str) -> bool {
+    find(distribution).is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -357,9 +362,4 @@ mod tests {
         assert_eq!(needs("0.6.18.post1").as_deref(), Some("12.9"));
         assert_eq!(needs("0.7.4").as_deref(), Some("12.8"));
     }
-}
-
-/// Whether a distribution is one of the components that a report speaks of even when nobody asked for it.
-pub fn is_known(distribution: &str) -> bool {
-    find(distribution).is_some()
 }
