@@ -371,7 +371,14 @@ unsafe extern "C" fn change_and_make(memory: *mut u8, change: *mut u8) -> isize 
             }
         } else {
             let separator: &[u8] = if others.is_empty() { b"" } else { b":" };
-            put(write(&[b"LD_PRELOAD=", change.shim, separator, others]));
+            // The address sanitizer's runtime ends the program unless it comes first.
+            let sanitized = others.windows(4).any(|four| four == b"asan");
+            let (first, second) = if sanitized {
+                (others, change.shim)
+            } else {
+                (change.shim, others)
+            };
+            put(write(&[b"LD_PRELOAD=", first, separator, second]));
             if session::variable(change.envp, SESSION_VARIABLE).is_none() {
                 put(write(&[SESSION_VARIABLE.as_bytes(), b"=", session::path()]));
                 put(write(&[OPTIONS_VARIABLE.as_bytes(), b"=follow-clean-env"]));

@@ -20,6 +20,8 @@ pub(crate) enum Target {
     Musl,
     /// 32-bit: its loader would complain about the shim.
     ThirtyTwoBit,
+    /// Linked to a sanitizer's runtime, which ends the program when another library comes before it.
+    Sanitized,
     /// For another machine (an emulator is to run it).
     OtherMachine,
 }
@@ -33,6 +35,7 @@ impl Target {
             Target::SetUid => Some("setuid"),
             Target::Musl => Some("musl"),
             Target::ThirtyTwoBit => Some("32-bit"),
+            Target::Sanitized => Some("sanitizer"),
             Target::OtherMachine => Some("other-machine"),
         }
     }
@@ -41,7 +44,7 @@ impl Target {
     pub(crate) const fn is_harmed(self) -> bool {
         matches!(
             self,
-            Target::Musl | Target::ThirtyTwoBit | Target::OtherMachine
+            Target::Musl | Target::ThirtyTwoBit | Target::Sanitized | Target::OtherMachine
         )
     }
 }
@@ -57,13 +60,13 @@ pub(crate) fn examine(directory: i32, path: &[u8], examined: &mut Short<PATH>) -
         let Some(path) = examined.as_c() else {
             return Target::Followed;
         };
-        let (length, status) = match read_head(directory, path, &mut head) {
-            Ok(read) => read,
+        let file = match Opened::open(directory, path) {
+            Ok(file) => file,
             // Executable but not readable: nothing is known.
             Err(libc::EACCES) => return Target::Followed,
             Err(_) => return Target::Missing,
         };
-        let head = head.get(..length).unwrap_or_default();
+        let head = file.read_at(0, &mut head);
         if let Some(line) = head.strip_prefix(b"#!") {
             let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
             let interpreter = line
@@ -75,12 +78,13 @@ pub(crate) fn examine(directory: i32, path: &[u8], examined: &mut Short<PATH>) -
             examined.push(interpreter);
             continue;
         }
-        return examine_elf(head, &status);
+        return examine_elf(&file, head);
     }
     Target::Followed
 }
 
-fn examine_elf(head: &[u8], status: &libc::stat) -> Target {
+fn examine_elf(file: &Opened, head: &[u8]) -> Target {
+    let status = &file.status;
     if !head.starts_with(b"\x7fELF") {
         return Target::Followed; // a script without a first line, or nothing executable at all
     }
@@ -90,10 +94,6 @@ fn examine_elf(head: &[u8], status: &libc::stat) -> Target {
     let half = |at: usize| {
         let two = head.get(at..at + 2).and_then(|two| two.try_into().ok());
         u16::from_le_bytes(two.unwrap_or_default())
-    };
-    let word = |at: usize| {
-        let eight = head.get(at..at + 8).and_then(|eight| eight.try_into().ok());
-        u64::from_le_bytes(eight.unwrap_or_default()) as usize
     };
     const THIS_MACHINE: u16 = if cfg!(target_arch = "x86_64") {
         62
@@ -110,54 +110,157 @@ fn examine_elf(head: &[u8], status: &libc::stat) -> Target {
     {
         return Target::SetUid;
     }
-    let (table, size, count) = (word(32), usize::from(half(54)), usize::from(half(56)));
-    for number in 0..count {
-        let at = table + number * size;
-        if at + size > head.len() {
-            return Target::Followed; // beyond what was read: nothing is known
-        }
-        const PT_INTERP: u16 = 3;
-        if half(at) == PT_INTERP && half(at + 2) == 0 {
-            let (offset, length) = (word(at + 8), word(at + 32));
-            let loader = head
-                .get(offset..offset.saturating_add(length))
-                .unwrap_or_default();
-            let is_musl = loader.windows(4).any(|four| four == b"musl");
-            return if is_musl {
-                Target::Musl
-            } else {
-                Target::Followed
-            };
-        }
+    let (table, size, count) = (
+        word_at(head, 32),
+        usize::from(half(54)),
+        usize::from(half(56)),
+    );
+    if table.saturating_add(size * count) > head.len() {
+        return Target::Followed; // beyond what was read: nothing is known
     }
-    Target::Static
+    let headers = (0..count).map(|number| {
+        let at = table + number * size;
+        let kind = u32::from(half(at)) | u32::from(half(at + 2)) << 16;
+        let (offset, address, length) = (
+            word_at(head, at + 8),
+            word_at(head, at + 16),
+            word_at(head, at + 32),
+        );
+        Segment {
+            kind,
+            offset,
+            address,
+            length,
+        }
+    });
+    let Some(interpreter) = headers
+        .clone()
+        .find(|segment| segment.kind == libc::PT_INTERP)
+    else {
+        return Target::Static;
+    };
+    let mut bytes = [0; 128];
+    let loader = file.read_at(
+        interpreter.offset,
+        bytes
+            .get_mut(..interpreter.length.min(128))
+            .unwrap_or_default(),
+    );
+    if loader.windows(4).any(|four| four == b"musl") {
+        Target::Musl
+    } else if needs_sanitizer(file, headers) {
+        Target::Sanitized
+    } else {
+        Target::Followed
+    }
 }
 
-/// The first bytes of a regular file and its status, or `errno`.
-fn read_head(
-    directory: i32,
-    path: *const c_char,
-    head: &mut [u8],
-) -> Result<(usize, libc::stat), i32> {
-    let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NOCTTY | libc::O_NONBLOCK;
-    let arguments = [directory as usize, path as usize, flags as usize, 0, 0, 0];
-    let descriptor = system_call(libc::SYS_openat, arguments);
-    if descriptor < 0 {
-        return Err(-descriptor as i32);
+/// A file that is looked at, closed when dropped.
+struct Opened {
+    descriptor: usize,
+    status: libc::stat,
+}
+
+impl Opened {
+    /// Opens a regular file, or says `errno`.
+    fn open(directory: i32, path: *const c_char) -> Result<Opened, i32> {
+        let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NOCTTY | libc::O_NONBLOCK;
+        let arguments = [directory as usize, path as usize, flags as usize, 0, 0, 0];
+        let descriptor = system_call(libc::SYS_openat, arguments);
+        if descriptor < 0 {
+            return Err(-descriptor as i32);
+        }
+        match session::status_of(descriptor as i32) {
+            Some(status) => {
+                let opened = Opened {
+                    descriptor: descriptor as usize,
+                    status,
+                };
+                let regular = status.st_mode & libc::S_IFMT == libc::S_IFREG;
+                if regular {
+                    Ok(opened)
+                } else {
+                    Err(libc::EACCES)
+                }
+            }
+            None => Err(libc::EACCES),
+        }
     }
-    let descriptor = descriptor as usize;
-    let status = session::status_of(descriptor as i32);
-    let regular = status.filter(|status| status.st_mode & libc::S_IFMT == libc::S_IFREG);
-    let length = match regular {
-        Some(_) => system_call(
-            libc::SYS_pread64,
-            [descriptor, head.as_mut_ptr() as usize, head.len(), 0, 0, 0],
-        ),
-        None => -1,
+
+    /// Fills `bytes` from this place in the file; gives what could be read.
+    fn read_at<'b>(&self, offset: usize, bytes: &'b mut [u8]) -> &'b [u8] {
+        let arguments = [
+            self.descriptor,
+            bytes.as_mut_ptr() as usize,
+            bytes.len(),
+            offset,
+            0,
+            0,
+        ];
+        let length = system_call(libc::SYS_pread64, arguments).max(0) as usize;
+        bytes.get(..length).unwrap_or_default()
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        system_call(libc::SYS_close, [self.descriptor, 0, 0, 0, 0, 0]);
+    }
+}
+
+/// Whether one of the first two libraries that the dynamic section asks for is the address sanitizer's runtime.
+fn needs_sanitizer(file: &Opened, headers: impl Iterator<Item = Segment> + Clone) -> bool {
+    const DT_NEEDED: usize = 1;
+    const DT_STRTAB: usize = 5;
+    const ENTRY: usize = 16;
+    let Some(dynamic) = headers
+        .clone()
+        .find(|segment| segment.kind == libc::PT_DYNAMIC)
+    else {
+        return false;
     };
-    system_call(libc::SYS_close, [descriptor, 0, 0, 0, 0, 0]);
-    match regular {
-        Some(status) if length >= 0 => Ok((length as usize, status)),
-        _ => Err(libc::EACCES),
-    }
+    let mut bytes = [0; 48 * ENTRY];
+    let wanted = dynamic.length.min(bytes.len());
+    let bytes = file.read_at(dynamic.offset, bytes.get_mut(..wanted).unwrap_or_default());
+    let entries = || {
+        bytes
+            .chunks_exact(ENTRY)
+            .map(|entry| (word_at(entry, 0), word_at(entry, 8)))
+    };
+    let Some((_, strings)) = entries().find(|(tag, _)| *tag == DT_STRTAB) else {
+        return false;
+    };
+    let holds = |segment: &Segment| {
+        segment.kind == libc::PT_LOAD && strings.wrapping_sub(segment.address) < segment.length
+    };
+    let Some(segment) = headers.clone().find(holds) else {
+        return false;
+    };
+    let strings = strings - segment.address + segment.offset;
+    entries()
+        .filter(|(tag, _)| *tag == DT_NEEDED)
+        .take(2)
+        .any(|(_, name)| {
+            let mut bytes = [0; 24];
+            let name = file.read_at(strings.saturating_add(name), &mut bytes);
+            [&b"libasan.so"[..], b"libclang_rt.asan", b"libhwasan.so"]
+                .iter()
+                .any(|runtime| name.starts_with(runtime))
+        })
+}
+
+/// A program header.
+#[derive(Clone, Copy)]
+struct Segment {
+    kind: u32,
+    offset: usize,
+    address: usize,
+    length: usize,
+}
+
+fn word_at(bytes: &[u8], at: usize) -> usize {
+    let eight = bytes
+        .get(at..at + 8)
+        .and_then(|eight| eight.try_into().ok());
+    u64::from_le_bytes(eight.unwrap_or_default()) as usize
 }

@@ -370,6 +370,39 @@ fn a_program_that_interposes_libc_finds_the_real_functions() {
 }
 
 #[test]
+fn the_address_sanitizer_comes_first() {
+    let lab = Lab::new();
+    let probe = Command::new("cc")
+        .args(["-print-file-name=libasan.so"])
+        .output()
+        .unwrap();
+    let runtime = String::from_utf8_lossy(&probe.stdout).trim().to_owned();
+    if !runtime.contains('/') {
+        return skip("the compiler has no libasan");
+    }
+    let source = "#include <stdio.h>\nint main(void) { puts(\"sanitized\"); return 0; }";
+    lab.cc("asan", source, &["-fsanitize=address"]);
+    lab.cc("plain", source, &[]);
+    for (command, reasons) in [
+        ("./asan; echo $?".to_owned(), &["sanitizer"][..]),
+        (format!("LD_PRELOAD={runtime} ./plain; echo $?"), &[]),
+    ] {
+        let (outcome, session) = lab.same(&command, &|shell| {
+            *shell = lab.command("sh");
+            shell
+                .args(["-c", &command])
+                .env("ASAN_OPTIONS", "detect_leaks=0");
+        });
+        assert!(outcome.stdout.starts_with("sanitized\n"), "{outcome:?}");
+        let told = session.all(|_, record| match record {
+            Record::NotFollowed(not) => Some(not.reason.value.to_owned()),
+            _ => None,
+        });
+        assert_eq!(told, *reasons, "{command}");
+    }
+}
+
+#[test]
 fn a_program_with_the_thread_sanitizer_runs() {
     let lab = Lab::new();
     let probe = Command::new("cc")

@@ -217,7 +217,7 @@ records! {
     7 NotFollowed {
         /// Sequence of the [`ExecAttempt`], of the same pid.
         1 attempt: u64,
-        /// `cleared-environment`, `static`, `setuid`, `musl`, `32-bit`, `other-machine`.
+        /// `cleared-environment`, `static`, `setuid`, `musl`, `32-bit`, `sanitizer`, `other-machine`.
         2 reason: Text<'a>,
         /// The file that was examined: the program, or the interpreter of a script.
         3 path: Text<'a>,
