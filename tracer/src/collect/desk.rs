@@ -1,0 +1,383 @@
+//! Where events get their number and everything else that they need: facts of the host, the replayed search, masks for
+//! credentials. From here they go to the trace, to the fold and to whoever watches.
+
+use std::{
+    collections::{HashMap, HashSet},
+    io::{self, Write},
+    rc::Rc,
+};
+
+use crossbeam_channel::Sender;
+use indexmap::IndexMap;
+use jittrace_model::{
+    Model,
+    event::{Body, Event, EventId, Fact, ProcessStart, Source},
+    log::{Header, Writer},
+    redact::Redactor,
+    resolve::tool,
+};
+
+use super::{
+    cache_facts::CacheFacts,
+    facts::Facts,
+    monotonic_ns, probe,
+    replay::{self, Mapped, Replay},
+    translate::{Draft, Sink},
+    vicinity,
+};
+
+/// Where events get their number and everything else that they need.
+pub(super) struct Desk {
+    writer: Writer<Box<dyn Write + Send>>,
+    trouble: Option<io::Error>,
+    model: Model,
+    redactor: Redactor,
+    facts: Facts,
+    caches: CacheFacts,
+    vicinity: vicinity::Vicinity,
+    /// Environments of the living processes.
+    environments: HashMap<u32, Rc<IndexMap<String, String>>>,
+    replay: Replay,
+    /// Processes that run a build tool or a shell.
+    tools: HashSet<u32>,
+    began: u64,
+    next: EventId,
+    batch: Vec<Event>,
+    listening: Option<Sender<Vec<Event>>>,
+}
+
+impl Sink for Desk {
+    fn put_from(&mut self, mut draft: Draft, source: Source) -> EventId {
+        let pid = draft.pid;
+        let mut told = Vec::new();
+        match &mut draft.body {
+            Body::ProcessStart(start) => told = self.begin(pid, start),
+            Body::ProcessExit(_) => {
+                self.replay.end(pid);
+                self.tools.remove(&pid);
+                self.environments.remove(&pid);
+            }
+            Body::LibraryLoaded(loaded) => {
+                if loaded.at_start && self.tools.contains(&pid) && !replay::is_of_cuda(&loaded.path)
+                {
+                    return 0;
+                }
+                if source == Source::Preload {
+                    self.replay.loaded(pid, loaded);
+                }
+            }
+            Body::LibraryFailed(failed) => {
+                let failed = std::mem::take(failed.as_mut());
+                if let Some(request) = failed.request {
+                    self.searches_of_failed(draft.time, pid, draft.tid, request);
+                }
+                draft.body = self.replay.failed(pid, failed);
+            }
+            Body::LibraryUnloaded(unloaded) => self.replay.unloaded(pid, &unloaded.path),
+            _ => {}
+        }
+        self.look_up(&mut draft, &mut told);
+        for fact in told {
+            self.fact(draft.time, fact);
+        }
+        let asked = match &draft.body {
+            Body::LibraryRequest(request) => Some(request.clone()),
+            _ => None,
+        };
+        let id = self.write(draft, source);
+        if let Some(request) = asked {
+            self.replay.request(pid, id, &request);
+        }
+        id
+    }
+
+    fn mapped(&mut self, pid: u32, objects: Vec<Mapped>) {
+        for loaded in self.replay.found(pid, &objects) {
+            self.put_from(
+                Draft {
+                    time: monotonic_ns(),
+                    pid,
+                    tid: pid,
+                    body: Body::LibraryLoaded(Box::new(loaded)),
+                },
+                Source::Procfs,
+            );
+        }
+    }
+}
+
+impl Desk {
+    /// Begins a trace: its first line, and what the host tells before anything happens.
+    ///
+    /// # Errors
+    /// The trace cannot be written.
+    pub(super) fn open(
+        header: Header,
+        trace: Box<dyn Write + Send>,
+        redactor: Redactor,
+        began: u64,
+        listening: Option<Sender<Vec<Event>>>,
+    ) -> io::Result<Desk> {
+        let mut desk = Desk {
+            writer: Writer::new(trace, &header)?,
+            trouble: None,
+            model: Model::new(header),
+            redactor,
+            facts: Facts::default(),
+            caches: CacheFacts::default(),
+            vicinity: vicinity::Vicinity::default(),
+            environments: HashMap::new(),
+            replay: Replay::default(),
+            tools: HashSet::new(),
+            began,
+            next: 1,
+            batch: Vec::new(),
+            listening,
+        };
+        for fact in desk.facts.driver() {
+            desk.fact(began, fact);
+        }
+        Ok(desk)
+    }
+
+    /// Ends the trace: the fold, and why it could not be written to its end.
+    pub(super) fn close(mut self) -> (Model, Option<io::Error>) {
+        self.flush();
+        (self.model, self.trouble)
+    }
+
+    /// Asks the tools that ran and whose files do not tell their release. The traced program has ended: nothing is
+    /// disturbed.
+    pub(super) fn ask_tools(&mut self, time: u64) {
+        for path in self.facts.unversioned().to_vec() {
+            let heard = self
+                .model
+                .messages()
+                .iter()
+                .any(|m| m.what.pattern == "toolkit-release" && m.what.text.contains(&path));
+            if heard {
+                continue;
+            }
+            if let Some(fact) = probe::version_of(&path) {
+                self.fact(time, fact);
+            }
+        }
+    }
+
+    /// A command that the shim cannot reach says nothing itself.
+    pub(super) fn unreached(&mut self, time: u64, pid: u32, exe: &str, reason: String) {
+        let argv = self.model.header().command.clone();
+        self.put_from(
+            Draft {
+                time,
+                pid,
+                tid: pid,
+                body: Body::ProcessStart(Box::new(ProcessStart {
+                    exe: exe.to_owned(),
+                    argv,
+                    not_followed: Some(reason),
+                    ..ProcessStart::default()
+                })),
+            },
+            Source::Collector,
+        );
+    }
+
+    /// A process began: its link map, its environment, whether it only builds. Gives what its start brings to light.
+    fn begin(&mut self, pid: u32, start: &mut ProcessStart) -> Vec<Fact> {
+        self.replay.start(pid, start);
+        let facts = self.facts.process(start);
+        let before = self
+            .environments
+            .get(&pid)
+            .or_else(|| self.environments.get(&start.ppid))
+            .cloned();
+        let environment = match before {
+            Some(before) if start.forked || *before == start.env => {
+                start.env_inherited = true;
+                start.env.clear();
+                before
+            }
+            _ => Rc::new(start.env.clone()),
+        };
+        self.environments.insert(pid, environment);
+        let is_tool =
+            |path: &str| tool::Kind::of(path.rsplit('/').next().unwrap_or_default()).is_some();
+        let script = start
+            .argv
+            .get(1)
+            .is_some_and(|a| a.contains('/') && is_tool(a));
+        if is_tool(&start.exe) || script {
+            self.tools.insert(pid);
+        } else {
+            self.tools.remove(&pid);
+        }
+        facts
+    }
+
+    /// A load that failed for its symbols has still chosen files, and which ones is what a verdict needs.
+    fn searches_of_failed(&mut self, time: u64, pid: u32, tid: u32, request: EventId) {
+        for loaded in self.replay.searches_of(pid, request) {
+            let mut draft = Draft {
+                time,
+                pid,
+                tid,
+                body: Body::LibraryLoaded(Box::new(loaded)),
+            };
+            let mut facts = Vec::new();
+            self.look_up(&mut draft, &mut facts);
+            for fact in facts {
+                self.fact(time, fact);
+            }
+            self.write(draft, Source::Collector);
+        }
+    }
+
+    pub(super) fn fact(&mut self, time: u64, fact: Fact) -> EventId {
+        self.write(
+            Draft {
+                time,
+                pid: 0,
+                tid: 0,
+                body: Body::Fact(Box::new(fact)),
+            },
+            Source::Collector,
+        )
+    }
+
+    /// Looks up what the model needs to understand an event.
+    fn look_up(&mut self, draft: &mut Draft, told: &mut Vec<Fact>) {
+        let facts = &mut self.facts;
+        let environment = self.environments.get(&draft.pid).cloned();
+        let variable = |name: &str| environment.as_ref()?.get(name).cloned();
+        let process = self.model.current_process(draft.pid);
+        let cwd = process
+            .and_then(|i| self.model.process(i))
+            .map_or_else(|| "/".to_owned(), |p| p.what.cwd.clone());
+        match &mut draft.body {
+            Body::ProcessStart(start) => {
+                let script = start
+                    .argv
+                    .get(1)
+                    .filter(|a| a.contains('/') && !a.starts_with('-'))
+                    .map(|a| below(&start.cwd, a));
+                for path in [Some(start.exe.clone()), script].into_iter().flatten() {
+                    let name = path.rsplit('/').next().unwrap_or_default();
+                    if tool::Kind::of(name)
+                        .is_some_and(|k| k != tool::Kind::Shell && k != tool::Kind::HostTool)
+                    {
+                        facts.file(&path, told);
+                    }
+                }
+            }
+            Body::Exec(exec) => {
+                facts.frames(&mut exec.python, told);
+                let name = exec.path.rsplit('/').next().unwrap_or_default();
+                if tool::Kind::of(name).and_then(tool::Kind::part).is_some()
+                    && exec.path.contains('/')
+                {
+                    let forker = exec.ppid.and_then(|ppid| self.model.current_process(ppid));
+                    let cwd = process
+                        .or(forker)
+                        .and_then(|i| self.model.process(i))
+                        .map_or("/", |p| p.what.cwd.as_str());
+                    facts.file(&below(cwd, &exec.path), told);
+                }
+            }
+            Body::ExecFailed(failed) => {
+                facts.frames(&mut failed.python, told);
+                let process = self
+                    .model
+                    .current_process(draft.pid)
+                    .or_else(|| self.model.current_process(failed.ppid?));
+                for path in self.vicinity.of_failed_tool(failed, process, &self.model) {
+                    facts.file(&path, told);
+                }
+            }
+            Body::LibraryRequest(request) => facts.frames(&mut request.python, told),
+            Body::LibraryLoaded(loaded) => {
+                facts.frames(&mut loaded.python, told);
+                facts.file(&loaded.path, told);
+                for path in self.vicinity.of_loaded(loaded, &cwd) {
+                    facts.file(&path, told);
+                }
+                if !loaded.at_start {
+                    told.extend(self.caches.look(&loaded.path, &variable));
+                }
+            }
+            Body::LibraryFailed(failed) => {
+                facts.frames(&mut failed.python, told);
+                for path in self.vicinity.of_failed(failed, &cwd) {
+                    facts.file(&path, told);
+                }
+            }
+            Body::Call(call) => {
+                facts.frames(&mut call.python, told);
+                if let Some(caller) = &mut call.caller {
+                    caller.distribution = facts.owner(&caller.object, told);
+                }
+            }
+            Body::File(access) => {
+                facts.access(access, told);
+                told.extend(self.caches.look(&access.path, &variable));
+                if let Some(to) = &access.to {
+                    told.extend(self.caches.look(to, &variable));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Numbers an event, masks it, writes it down and folds it.
+    fn write(&mut self, draft: Draft, source: Source) -> EventId {
+        let id = self.next;
+        self.next += 1;
+        let mut event = Event {
+            id,
+            t: draft.time.saturating_sub(self.began),
+            pid: draft.pid,
+            tid: draft.tid,
+            source,
+            same_as: None,
+            body: draft.body,
+        };
+        self.redactor.event(&mut event);
+        if self.trouble.is_none()
+            && let Err(error) = self.writer.write(&event)
+        {
+            self.trouble = Some(error);
+        }
+        if self.listening.is_some() {
+            self.batch.push(event.clone());
+        }
+        self.model.apply(event);
+        id
+    }
+
+    pub(super) fn flush(&mut self) {
+        if self.trouble.is_none()
+            && let Err(error) = self.writer.flush()
+        {
+            self.trouble = Some(error);
+        }
+        if let Some(listener) = &self.listening
+            && !self.batch.is_empty()
+            && listener.send(std::mem::take(&mut self.batch)).is_err()
+        {
+            self.listening = None;
+        }
+    }
+}
+
+/// A path made absolute against a working directory.
+fn below(cwd: &str, path: &str) -> String {
+    if path.starts_with('/') {
+        path.to_owned()
+    } else {
+        format!(
+            "{}/{}",
+            cwd.trim_end_matches('/'),
+            path.trim_start_matches("./")
+        )
+    }
+}

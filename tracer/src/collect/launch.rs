@@ -1,0 +1,159 @@
+//! The collection of a launch: the shim's session file, tailed until the command has ended and its last records are in.
+
+use std::{
+    fs::File,
+    io,
+    time::{Duration, Instant},
+};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError};
+use jittrace_model::event::{Body, Lost, ProcessExit};
+
+use super::{
+    Collected, Word,
+    desk::Desk,
+    monotonic_ns,
+    tail::Tail,
+    translate::{Draft, Sink, Translate},
+    watch::Watch,
+};
+use crate::launch::Ended;
+
+/// How long the session file is left alone between two looks.
+const POLL: Duration = Duration::from_millis(20);
+
+/// How long the last records are waited for after the command has ended.
+const DRAIN: Duration = Duration::from_millis(200);
+
+/// The collection of a launch.
+pub(super) struct Launch {
+    tail: Tail,
+    translate: Translate,
+    watch: Watch,
+    desk: Desk,
+    root: u32,
+}
+
+impl Launch {
+    /// Begins with an empty session file.
+    pub(super) fn new(session: File, root: u32, desk: Desk) -> Launch {
+        Launch {
+            tail: Tail::new(session),
+            translate: Translate::new(Some(root)),
+            watch: Watch::default(),
+            desk,
+            root,
+        }
+    }
+
+    /// Collects until the command has ended, or until the word comes.
+    ///
+    /// # Errors
+    /// The session file cannot be read.
+    pub(super) fn run(mut self, words: &Receiver<Word>, wait_all: bool) -> io::Result<Collected> {
+        let ended = loop {
+            self.look()?;
+            match words.recv_timeout(POLL) {
+                Ok(Word::Ended(ended)) => break Some(ended),
+                Ok(Word::Stop) | Err(RecvTimeoutError::Disconnected) => break None,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        };
+        let end_time = monotonic_ns();
+        let deadline = Instant::now() + DRAIN;
+        loop {
+            self.look()?;
+            let others = self.watch.living() > usize::from(self.watch.knows(self.root));
+            if !others || !wait_all && Instant::now() >= deadline {
+                break;
+            }
+            match words.recv_timeout(POLL) {
+                Ok(Word::Stop) | Err(RecvTimeoutError::Disconnected) if wait_all => break,
+                _ => {}
+            }
+        }
+        self.translate.finish(end_time, &mut self.desk);
+        if let Some(ended) = ended {
+            self.desk.put(Draft {
+                time: end_time,
+                pid: self.root,
+                tid: self.root,
+                body: Body::ProcessExit(exit_of(ended)),
+            });
+        }
+        self.account_for_losses(end_time);
+        self.desk.ask_tools(end_time);
+        let root = self.root;
+        let mut still_running: Vec<u32> = self.watch.pids().filter(|pid| *pid != root).collect();
+        still_running.sort_unstable();
+        let (model, trouble) = self.desk.close();
+        Ok(Collected {
+            model,
+            trouble,
+            still_running,
+        })
+    }
+
+    /// Takes in what has come since the last look.
+    fn look(&mut self) -> io::Result<()> {
+        let (translate, desk, watch) = (&mut self.translate, &mut self.desk, &mut self.watch);
+        self.tail.read(|header, record| {
+            if matches!(record, jittrace_wire::Record::Start(_)) {
+                watch.begin(header.pid);
+            }
+            translate.record(header, record, desk);
+        })?;
+        for (pid, exit) in watch.ended() {
+            let said = !translate.living().any(|p| p == pid);
+            translate.gone(pid);
+            if said || pid == self.root {
+                continue;
+            }
+            desk.put(Draft {
+                time: monotonic_ns(),
+                pid,
+                tid: pid,
+                body: Body::ProcessExit(exit),
+            });
+        }
+        desk.flush();
+        Ok(())
+    }
+
+    fn account_for_losses(&mut self, time: u64) {
+        for (what, count, reason) in [
+            (
+                "bytes",
+                self.tail.damaged(),
+                "part of the session file was damaged or cut off, as by a full disk",
+            ),
+            ("records", self.tail.unknown(), "records of a newer shim"),
+        ] {
+            if count > 0 {
+                self.desk.put(Draft {
+                    time,
+                    pid: 0,
+                    tid: 0,
+                    body: Body::Lost(Lost {
+                        what: what.to_owned(),
+                        count,
+                        reason: reason.to_owned(),
+                    }),
+                });
+            }
+        }
+    }
+}
+
+fn exit_of(ended: Ended) -> ProcessExit {
+    match ended {
+        Ended::Code(code) => ProcessExit {
+            code: Some(code),
+            ..ProcessExit::default()
+        },
+        Ended::Signal(signal) => ProcessExit {
+            signal: Some(signal),
+            ..ProcessExit::default()
+        },
+    }
+}
