@@ -1,14 +1,14 @@
 //! The end of a trace: the report, and where the trace is.
 
 use std::{
-    io::{self, IsTerminal, Write},
+    io::{self, Write},
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result};
-use jittrace_model::{Model, report::text};
+use jittrace_model::{Model, report::{markdown, text}};
 
-use crate::{cli::TraceArgs, collect::Collected};
+use crate::{cli::TraceArgs, collect::Collected, deliver};
 
 /// What is shown at the end, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,21 +78,14 @@ pub fn conclude(trace: &TraceArgs, choice: &ReportChoice, path: &Path, collected
     eprintln!("jittrace: trace in {}", path.display());
 }
 
-/// Colour and the terminal's own width where a person reads, a plain hundred columns elsewhere.
-fn style(choice: &ReportChoice) -> text::Style {
-    let terminal = choice.file.is_none() && io::stderr().is_terminal();
-    text::Style {
-        colour: terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
-        ..text::Style::default()
-    }
-}
-
 fn report(trace: &TraceArgs, choice: &ReportChoice, model: &Model) -> Result<()> {
     let report = model.report();
     let text = match choice.format {
         Format::None => return Ok(()),
         Format::Json => serde_json::to_string_pretty(&report)? + "\n",
-        Format::Text | Format::Markdown => text::render(&report, style(choice)),
+        Format::Markdown => markdown::render(&report),
+        Format::Text if choice.file.is_some() => text::render(&report, text::Style::default()),
+        Format::Text => text::render(&report, deliver::stderr_style()),
     };
     match &choice.file {
         Some(file) => std::fs::write(file, text)
