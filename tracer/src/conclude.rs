@@ -6,7 +6,10 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use jittrace_model::{Model, report::{markdown, text}};
+use jittrace_model::{
+    Model,
+    report::{markdown, text},
+};
 
 use crate::{cli::TraceArgs, collect::Collected, deliver};
 

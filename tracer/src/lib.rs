@@ -7,6 +7,7 @@
 //! - [`conclude`]: the end of a trace; [`masking`]: what must not be in it
 //! - [`doctor`]: what works here, and why the rest does not
 //! - [`demo`]: the founding story on stand-ins
+//! - [`which`]: what would be resolved, predicted; [`packages`]: Python packages on this machine
 //! - [`output`]: where a trace is written
 //! - [`input`]: where traces are read; [`deliver`]: where what is made of them goes
 //! - [`report_command`], [`diff_command`], [`export_command`], [`bundle_command`]: what is made of them
@@ -26,5 +27,7 @@ pub mod input;
 pub mod launch;
 pub mod masking;
 pub mod output;
+pub mod packages;
 pub mod report_command;
 pub mod run;
+pub mod which;

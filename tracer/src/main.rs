@@ -6,7 +6,7 @@ use clap::Parser;
 use jittrace::{
     attach, bundle_command,
     cli::{Action, AttachArgs, Cli},
-    demo, diff_command, doctor, export_command, report_command, run,
+    demo, diff_command, doctor, export_command, report_command, run, which,
 };
 
 fn main() -> ExitCode {
@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         Some(Action::Diff(args)) => Ok(diff_command::run(&args)),
         Some(Action::Export(args)) => export_command::run(&args),
         Some(Action::Bundle(args)) => bundle_command::run(&args),
+        Some(Action::Which(args)) => which::which(&args),
         Some(_) => Err(anyhow::anyhow!("not built yet")),
     };
     outcome.unwrap_or_else(|error| {

@@ -8,10 +8,7 @@ use std::{
 
 use jittrace_model::{
     component,
-    distribution::{
-        Distribution, Index,
-        built_for::{from_distribution, from_version_py},
-    },
+    distribution::{Distribution, Index},
     elf::ElfFacts,
     event::{DistributionFact, DriverFact, Fact, FileAccess, FileFact, Frame, ProcessStart},
     image,
@@ -19,6 +16,7 @@ use jittrace_model::{
 };
 
 use super::host_files::{HostFiles, map};
+use crate::packages;
 
 /// Looks things up and remembers what was told.
 #[derive(Debug, Default)]
@@ -150,23 +148,7 @@ impl Facts {
         if !self.told_distributions.insert(distribution.record.clone()) {
             return None;
         }
-        let site = Path::new(&distribution.record).parent()?;
-        let folder = distribution.name.to_ascii_lowercase().replace('-', "_");
-        let by_file = std::fs::read_to_string(site.join(folder).join("version.py"))
-            .ok()
-            .and_then(|text| from_version_py(&text))
-            .map(|built| {
-                (
-                    built.to_string(),
-                    format!("{}/version.py", distribution.name),
-                )
-            });
-        let by_name = || {
-            from_distribution(distribution)
-                .filter(|_| component::is_known(&distribution.name))
-                .map(|built| (built.to_string(), built.from.word().to_owned()))
-        };
-        let (built_for, built_for_from) = by_file.or_else(by_name).unzip();
+        let (built_for, built_for_from) = packages::built_for(distribution).unzip();
         Some(Fact::Distribution(DistributionFact {
             name: distribution.name.clone(),
             version: distribution.version.clone(),
@@ -315,34 +297,7 @@ fn interpreter_sites(start: &ProcessStart) -> Vec<PathBuf> {
             .map(|d| Path::new(d).join(name))
             .find(|p| p.is_file())
     };
-    let called = on_path().or(called);
-    let mut sites = Vec::new();
-    for interpreter in called.into_iter().chain([PathBuf::from(&start.exe)]) {
-        let Some(prefix) = interpreter.parent().and_then(Path::parent) else {
-            continue;
-        };
-        let Ok(versions) = std::fs::read_dir(prefix.join("lib")) else {
-            continue;
-        };
-        let mut found: Vec<PathBuf> = versions
-            .flatten()
-            .filter(|e| e.file_name().to_string_lossy().starts_with("python3"))
-            .flat_map(|e| {
-                [
-                    e.path().join("site-packages"),
-                    e.path().join("dist-packages"),
-                ]
-            })
-            .filter(|p| p.is_dir())
-            .collect();
-        found.sort();
-        sites.extend(found);
-        // A virtual environment's packages come before those of the interpreter it was made from.
-        if !sites.is_empty() && prefix.join("pyvenv.cfg").is_file() {
-            break;
-        }
-    }
-    sites
+    packages::sites_of(on_path().or(called), Path::new(&start.exe))
 }
 
 fn absolute(cwd: &str, path: &str) -> PathBuf {

@@ -9,7 +9,7 @@ use jittrace_model::toolkit::{Files, LocalFiles};
 
 /// This machine's files.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct HostFiles;
+pub(crate) struct HostFiles;
 
 impl Files for HostFiles {
     fn head(&self, path: &Path, limit: usize) -> Option<Vec<u8>> {
@@ -36,7 +36,7 @@ impl Files for HostFiles {
 }
 
 /// Maps a regular file.
-pub(super) fn map(path: &Path) -> Option<memmap2::Mmap> {
+pub(crate) fn map(path: &Path) -> Option<memmap2::Mmap> {
     let file = File::open(path).ok()?;
     let metadata = file.metadata().ok()?;
     if !metadata.is_file() || metadata.len() == 0 {

@@ -25,7 +25,7 @@ type Known = Result<Arc<ElfFacts>, ElfError>;
 /// The live file system. What an object says about itself is remembered by inode and time; that a file is missing is
 /// not, since caches fill up while the program runs.
 #[derive(Debug, Default)]
-pub(super) struct LoaderHost {
+pub(crate) struct LoaderHost {
     objects: RefCell<HashMap<(FileId, i64), Known>>,
     cache: RefCell<Option<(SystemTime, Option<Arc<LdSoCache>>)>>,
 }
@@ -94,7 +94,7 @@ impl Files for LoaderHost {
 }
 
 /// The constants of this machine's loader, read from the loader and the C library where they can be.
-pub(super) fn system() -> Arc<System> {
+pub(crate) fn system() -> Arc<System> {
     let own = super::host_files::map(Path::new("/proc/self/exe"))
         .and_then(|bytes| ElfFacts::parse(&bytes).ok());
     let machine = own.as_ref().map_or(62, |elf| elf.machine);

@@ -31,6 +31,8 @@ use self::desk::Desk;
 use crate::launch::Ended;
 
 pub use host::host;
+pub(crate) use host_files::{HostFiles, map as map_file};
+pub(crate) use loader_host::{LoaderHost, system as loader_system};
 
 /// Nanoseconds on CLOCK_MONOTONIC, the clock of the shim's records and of BPF.
 pub fn monotonic_ns() -> u64 {

@@ -15,10 +15,7 @@ use std::{
 use anyhow::{Result, bail};
 use jittrace_model::{
     component,
-    distribution::{
-        Distribution, Index,
-        built_for::{from_distribution, from_version_py},
-    },
+    distribution::{Distribution, Index},
     report::{Candidate, phrase},
 };
 use serde::Serialize;
@@ -26,7 +23,8 @@ use serde::Serialize;
 use self::walk::Surroundings;
 use crate::{
     cli::{PlainFormat, WhichArgs},
-    collect::{HostFiles, packages_of},
+    collect::HostFiles,
+    packages,
 };
 
 /// The whole answer; also the JSON form.
@@ -52,7 +50,7 @@ struct Predicted {
 
 /// One part of a component.
 #[derive(Debug, Serialize)]
-pub(self) struct Part {
+struct Part {
     part: String,
     path: Option<String>,
     version: Option<String>,
@@ -70,8 +68,9 @@ pub(self) struct Part {
 /// # Errors
 /// A `--set` that is no NAME=VALUE; an interpreter that is not there; an output that cannot be written.
 pub fn which(args: &WhichArgs) -> Result<ExitCode> {
-    let mut environment: HashMap<String, String> =
-        std::env::vars_os().filter_map(|(n, v)| Some((n.into_string().ok()?, v.into_string().ok()?))).collect();
+    let mut environment: HashMap<String, String> = std::env::vars_os()
+        .filter_map(|(n, v)| Some((n.into_string().ok()?, v.into_string().ok()?)))
+        .collect();
     for pair in &args.set {
         let Some((name, value)) = pair.split_once('=').filter(|(name, _)| !name.is_empty()) else {
             eprintln!("jittrace: --set takes NAME=VALUE, not {pair:?}");
@@ -95,11 +94,15 @@ pub fn which(args: &WhichArgs) -> Result<ExitCode> {
 
 fn interpreter(asked: Option<&Path>, environment: &HashMap<String, String>) -> Result<PathBuf> {
     let found = match asked {
-        Some(path) if path.components().count() > 1 => Some(path.to_owned()).filter(|p| p.is_file()),
+        Some(path) if path.components().count() > 1 => {
+            Some(path.to_owned()).filter(|p| p.is_file())
+        }
         name => {
             let name = name.unwrap_or(Path::new("python3"));
             let path = environment.get("PATH").cloned().unwrap_or_default();
-            path.split(':').map(|d| Path::new(d).join(name)).find(|p| p.is_file())
+            path.split(':')
+                .map(|d| Path::new(d).join(name))
+                .find(|p| p.is_file())
         }
     };
     match found {
@@ -112,7 +115,15 @@ fn interpreter(asked: Option<&Path>, environment: &HashMap<String, String>) -> R
 }
 
 fn predict(python: &Path, environment: &HashMap<String, String>, set: Vec<String>) -> Answer {
-    let sites = packages_of(python, environment);
+    let mut sites: Vec<PathBuf> = environment
+        .get("PYTHONPATH")
+        .into_iter()
+        .flat_map(|list| list.split(':'))
+        .filter(|entry| !entry.is_empty())
+        .map(PathBuf::from)
+        .collect();
+    let real = python.canonicalize().unwrap_or_else(|_| python.to_owned());
+    sites.extend(packages::sites_of(Some(python.to_owned()), &real));
     let mut index = Index::new();
     for site in &sites {
         index.add_site_packages(site, &HostFiles);
@@ -132,7 +143,7 @@ fn predict(python: &Path, environment: &HashMap<String, String>, set: Vec<String
                 name: known.name.to_owned(),
                 distribution: distribution.name.clone(),
                 version: distribution.version.clone(),
-                built_for: built_for(distribution),
+                built_for: packages::built_for(distribution).map(|(release, _)| release),
                 parts,
             })
         })
@@ -143,16 +154,6 @@ fn predict(python: &Path, environment: &HashMap<String, String>, set: Vec<String
         set,
         components,
     }
-}
-
-fn built_for(distribution: &Distribution) -> Option<String> {
-    let site = Path::new(&distribution.record).parent()?;
-    let folder = distribution.name.to_ascii_lowercase().replace('-', "_");
-    std::fs::read_to_string(site.join(folder).join("version.py"))
-        .ok()
-        .and_then(|text| from_version_py(&text))
-        .or_else(|| from_distribution(distribution))
-        .map(|built| built.to_string())
 }
 
 fn text(answer: &Answer) -> String {
@@ -166,14 +167,31 @@ fn text(answer: &Answer) -> String {
         return out;
     }
     for component in &answer.components {
-        let built_for = component.built_for.as_ref().map_or(String::new(), |b| format!(" (for {b})"));
-        out.push_str(&format!("\n{} {}{built_for}\n", component.name, component.version));
+        let built_for = component
+            .built_for
+            .as_ref()
+            .map_or(String::new(), |b| format!(" (for {b})"));
+        out.push_str(&format!(
+            "\n{} {}{built_for}\n",
+            component.name, component.version
+        ));
         for part in &component.parts {
             let version = part.version.as_deref().unwrap_or("–");
-            let place = part.path.as_deref().map_or_else(|| "not found".to_owned(), |p| phrase::short_path(p, 44));
-            out.push_str(&format!("  {:<13} {version:<9} {:<19} {place}\n", part.part, part.rule));
+            let place = part
+                .path
+                .as_deref()
+                .map_or_else(|| "not found".to_owned(), |p| phrase::short_path(p, 44));
+            out.push_str(&format!(
+                "  {:<13} {version:<9} {:<19} {place}\n",
+                part.part, part.rule
+            ));
             if !part.rule_detail.is_empty() && part.path.is_some() && part.rule != "bundled" {
-                out.push_str(&format!("  {:<13} {:<9} by {}\n", "", "", phrase::short_path(&part.rule_detail, 66)));
+                out.push_str(&format!(
+                    "  {:<13} {:<9} by {}\n",
+                    "",
+                    "",
+                    phrase::short_path(&part.rule_detail, 66)
+                ));
             }
             for remark in &part.remarks {
                 out.push_str(&format!("  {:<13} ! {remark}\n", ""));
