@@ -173,7 +173,10 @@ fn list_change(name: &str, before: &str, after: &str) -> String {
 
 /// Whether a variable decided what a change is about.
 fn explains(name: &str, good: &Report, bad: &Report, change: &Change) -> bool {
-    if !matches!(change.kind, Kind::Resolution | Kind::Spelling) {
+    // What was not needed in one of the runs was not decided by a variable.
+    if !matches!(change.kind, Kind::Resolution | Kind::Spelling)
+        || change.weight == Weight::Consequence
+    {
         return false;
     }
     let of = |report: &Report, facet: &Option<Facet>| {

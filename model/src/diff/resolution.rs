@@ -4,6 +4,49 @@ use super::{Change, Facet, Kind, Weight, lasting, other_host};
 use crate::report::{Component, Report, Resolved, phrase};
 
 pub(super) fn compare(good: &Report, bad: &Report, changes: &mut Vec<Change>) {
+    let mut found = Vec::new();
+    one_by_one(good, bad, &mut found);
+    changes.extend(folded(found));
+}
+
+/// Parts that only one run needed share a line for each component: a compiler brings its assembler, headers and host
+/// compiler along.
+fn folded(changes: Vec<Change>) -> Vec<Change> {
+    let mut all: Vec<Change> = Vec::new();
+    for change in changes {
+        let is_alike = |other: &Change| {
+            other.kind == Kind::Resolution
+                && other.weight == Weight::Consequence
+                && other.component == change.component
+                && other.good.is_some() == change.good.is_some()
+        };
+        if change.kind != Kind::Resolution || change.weight != Weight::Consequence {
+            all.push(change);
+        } else if let Some(first) = all.iter_mut().find(|other| is_alike(other)) {
+            merge(first, change);
+        } else {
+            all.push(change);
+        }
+    }
+    all
+}
+
+fn merge(into: &mut Change, change: Change) {
+    if into.role != change.role
+        && let Some(part) = &change.role
+        && !into.title.split([' ', ',']).any(|word| word == part)
+    {
+        into.title = format!("{}, {part}", into.title.trim_end_matches(" as well"));
+    }
+    for (into, from) in [(&mut into.good, change.good), (&mut into.bad, change.bad)] {
+        if let (Some(into), Some(from)) = (into, from) {
+            into.text = format!("{}; {}", into.text, from.text);
+            into.events.extend(from.events);
+        }
+    }
+}
+
+fn one_by_one(good: &Report, bad: &Report, changes: &mut Vec<Change>) {
     let apart = other_host(good, bad);
     let mut paired = Vec::new();
     for component in &good.components {

@@ -467,10 +467,12 @@ fn rows(component: &Component) -> Vec<Row<'_>> {
     let mut groups: Vec<(Vec<&str>, &Resolved)> = Vec::new();
     for (part, entries) in &component.resolved {
         for entry in entries {
+            let directory =
+                |entry: &Resolved| entry.path.rsplit_once('/').map(|(at, _)| at.to_owned());
             let alike = |other: &Resolved| {
+                let one_toolkit = other.toolkit.is_some() && other.toolkit == entry.toolkit;
                 other.rule == entry.rule
-                    && other.toolkit.is_some()
-                    && other.toolkit == entry.toolkit
+                    && (one_toolkit || directory(other) == directory(entry))
                     && other.version.as_deref().map(phrase::release)
                         == entry.version.as_deref().map(phrase::release)
             };

@@ -100,6 +100,6 @@ mod tests {
             .iter()
             .map(|placed| (placed.build.id, placed.lane))
             .collect();
-        assert_eq!(lanes, [(1, 0), (2, 0), (3, 0), (4, 1), (6, 1), (5, 0)]);
+        assert_eq!(lanes, [(1, 0), (2, 0), (4, 1), (3, 0), (6, 1), (5, 0)]);
     }
 }
