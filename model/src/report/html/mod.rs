@@ -326,7 +326,7 @@ impl Page<'_> {
             self.put("<div class=\"card\"><p class=\"empty\">No component resolved a toolkit.</p></div>\n</section>");
             return;
         }
-        self.put("<div class=\"card scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"resolution-title\"><table class=\"matrix\">");
+        self.put("<div class=\"card scroll\" tabindex=\"0\" role=\"group\" aria-labelledby=\"resolution-title\"><table class=\"matrix\">");
         let heads: Vec<String> = parts
             .iter()
             .map(|part| format!("<th scope=\"col\">{}</th>", text(part)))
@@ -470,7 +470,7 @@ impl Page<'_> {
             );
             return;
         }
-        self.put("<div class=\"card scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"toolkits-title\"><table><thead><tr><th scope=\"col\">toolkit</th><th scope=\"col\">release</th><th scope=\"col\">kind</th><th scope=\"col\">used</th><th scope=\"col\">root</th><th scope=\"col\">parts</th></tr></thead><tbody>");
+        self.put("<div class=\"card scroll\" tabindex=\"0\" role=\"group\" aria-labelledby=\"toolkits-title\"><table><thead><tr><th scope=\"col\">toolkit</th><th scope=\"col\">release</th><th scope=\"col\">kind</th><th scope=\"col\">used</th><th scope=\"col\">root</th><th scope=\"col\">parts</th></tr></thead><tbody>");
         for toolkit in &report.toolkits {
             let version = toolkit.version.as_deref().unwrap_or(phrase::UNKNOWN);
             let parts: Vec<String> = toolkit
@@ -510,7 +510,7 @@ impl Page<'_> {
             self.put("<div class=\"card\"><p class=\"empty\">No JIT cache was used.</p></div>\n</section>");
             return;
         }
-        self.put("<div class=\"card scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"caches-title\"><table><thead><tr><th scope=\"col\">artefact</th><th scope=\"col\">built with</th><th scope=\"col\">for</th><th scope=\"col\">in this run</th></tr></thead><tbody>");
+        self.put("<div class=\"card scroll\" tabindex=\"0\" role=\"group\" aria-labelledby=\"caches-title\"><table><thead><tr><th scope=\"col\">artefact</th><th scope=\"col\">built with</th><th scope=\"col\">for</th><th scope=\"col\">in this run</th></tr></thead><tbody>");
         let counted = |count: u64, what: &str| {
             phrase::counted(usize::try_from(count).unwrap_or(usize::MAX), what)
         };
