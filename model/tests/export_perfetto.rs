@@ -8,6 +8,7 @@ use std::process::Command;
 use jittrace_model::{Event, export::perfetto::Exporter, report::Report};
 use serde_json::Value;
 
+mod skipping;
 mod stories;
 
 fn export(report: &Report, events: &[Event]) -> Vec<u8> {
@@ -27,8 +28,11 @@ fn checked(trace: &[u8]) -> Option<Value> {
         ])
         .output();
     if !has.is_ok_and(|output| output.status.success()) {
-        eprintln!(
-            "skipped: {python} has no package perfetto; pip install perfetto, or set JITTRACE_PERFETTO_PYTHON"
+        skipping::skip(
+            "export_perfetto",
+            &format!(
+                "{python} has no package perfetto; pip install it, or set JITTRACE_PERFETTO_PYTHON"
+            ),
         );
         return None;
     }

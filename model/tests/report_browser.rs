@@ -11,6 +11,7 @@ use std::{
 use jittrace_model::report::html::{EventSample, render};
 use serde_json::Value;
 
+mod skipping;
 mod stories;
 
 fn browser() -> Option<PathBuf> {
@@ -20,7 +21,10 @@ fn browser() -> Option<PathBuf> {
         .flat_map(|name| std::env::split_paths(&path).map(move |directory| directory.join(name)))
         .find(|file| file.is_file());
     if found.is_none() {
-        eprintln!("skipped: no chromium, chromium-browser or google-chrome on PATH");
+        skipping::skip(
+            "report_browser",
+            "no chromium, chromium-browser or google-chrome on PATH",
+        );
     }
     found
 }
