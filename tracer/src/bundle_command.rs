@@ -55,6 +55,15 @@ pub fn run(args: &BundleArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Packs a trace and its reports without a word, for the view.
+///
+/// # Errors
+/// The trace cannot be read, the archive exists already or cannot be written.
+pub(crate) fn write(file: &Path, output: &Path) -> anyhow::Result<()> {
+    refuse_existing(output)?;
+    Packed::new(file)?.write(output)
+}
+
 fn default_output(file: &Path) -> PathBuf {
     if file == Path::new("-") {
         return PathBuf::from("jittrace-bundle.tar.gz");

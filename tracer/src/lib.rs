@@ -10,6 +10,7 @@
 //! - [`which`]: what would be resolved, predicted; [`packages`]: Python packages on this machine
 //! - [`output`]: where a trace is written
 //! - [`input`]: where traces are read; [`deliver`]: where what is made of them goes
+//! - [`view`]: a trace in the terminal view
 //! - [`report_command`], [`diff_command`], [`export_command`], [`bundle_command`]: what is made of them
 
 pub mod attach;
@@ -30,4 +31,5 @@ pub mod output;
 pub mod packages;
 pub mod report_command;
 pub mod run;
+pub mod view;
 pub mod which;

@@ -6,7 +6,7 @@ use clap::Parser;
 use jittrace::{
     attach, bundle_command,
     cli::{Action, AttachArgs, Cli},
-    demo, diff_command, doctor, export_command, report_command, run, which,
+    demo, diff_command, doctor, export_command, report_command, run, view, which,
 };
 
 fn main() -> ExitCode {
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
         Some(Action::Export(args)) => export_command::run(&args),
         Some(Action::Bundle(args)) => bundle_command::run(&args),
         Some(Action::Which(args)) => which::which(&args),
-        Some(_) => Err(anyhow::anyhow!("not built yet")),
+        Some(Action::View(args)) => view::run(&args),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("jittrace: {error:#}");

@@ -217,6 +217,25 @@ mod tests {
     }
 
     #[test]
+    fn the_fields_of_a_kind_never_hide_those_of_every_event() {
+        let toolkit = Fact::Toolkit(ToolkitFact {
+            root: "/opt/cuda".into(),
+            kind: "system".into(),
+            ..ToolkitFact::default()
+        });
+        let event = Event {
+            id: 4,
+            t: 0,
+            pid: 0,
+            tid: 0,
+            source: Source::Collector,
+            same_as: None,
+            body: Body::Fact(Box::new(toolkit)),
+        };
+        assert_eq!(there_and_back(&event), event);
+    }
+
+    #[test]
     fn facts_are_told_apart_by_what_they_are_about() {
         let event = Event {
             id: 1,

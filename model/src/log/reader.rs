@@ -40,6 +40,7 @@ pub struct Reader<R> {
     input: R,
     header: Header,
     line: u64,
+    position: u64,
     buffer: Vec<u8>,
     skipped: Vec<Skipped>,
     skipped_count: u64,
@@ -63,12 +64,14 @@ impl<R: BufRead> Reader<R> {
             }
             Err(_) => return Err(LogError::Foreign),
         };
+        let position = buffer.len() as u64;
         // A header without its newline is whole all the same; the newline that follows is an empty line.
         buffer.clear();
         Ok(Reader {
             input,
             header,
             line: 1,
+            position,
             buffer,
             skipped: Vec::new(),
             skipped_count: 0,
@@ -103,6 +106,7 @@ impl<R: BufRead> Reader<R> {
             }
             self.line += 1;
             let line = std::mem::take(&mut self.buffer);
+            self.position += line.len() as u64;
             let parsed = match std::str::from_utf8(&line) {
                 Ok(text) if text.trim().is_empty() => {
                     self.buffer = reuse(line);
@@ -119,6 +123,11 @@ impl<R: BufRead> Reader<R> {
                 Err(reason) => self.skip(reason),
             }
         }
+    }
+
+    /// Bytes of the trace that were read so far, in whole lines.
+    pub fn position(&self) -> u64 {
+        self.position
     }
 
     /// The lines that were not read, at most the first hundred of them.

@@ -1,0 +1,85 @@
+//! `jittrace view FILE`: a recorded trace, or one that is still being written, in the terminal view.
+//!
+//! A thread of its own reads and parses the trace, so that the first screen is there before the last event is.
+
+mod export;
+mod feed;
+
+use std::{
+    io::IsTerminal,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+};
+
+use anyhow::{Context, Result};
+use jittrace_tui::{Mode, Setup, theme::Theme};
+
+pub use export::Exporter;
+
+use crate::cli::ViewArgs;
+
+/// Opens a trace in the view; returns when it is left.
+///
+/// # Errors
+/// The trace cannot be read, or there is no terminal to show it in.
+pub fn run(args: &ViewArgs) -> Result<ExitCode> {
+    if !std::io::stdout().is_terminal() {
+        anyhow::bail!(
+            "the view needs a terminal on standard output; `jittrace report {}` writes text anywhere",
+            args.file.display()
+        );
+    }
+    let (input, events) = crossbeam_channel::bounded(feed::AHEAD);
+    let header = feed::start(&args.file, args.follow, input)?;
+    let setup = Setup {
+        mode: if args.follow {
+            Mode::Follow
+        } else {
+            Mode::Replay
+        },
+        theme: theme(),
+        trace: name(&args.file),
+    };
+    let commands = Arc::new(Exporter::beside(&args.file));
+    jittrace_tui::run(header, events, setup, commands).context("the view ended early")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The look that the environment asks for.
+pub fn theme() -> Theme {
+    Theme::from_environment(|name| std::env::var(name).ok())
+}
+
+fn name(file: &Path) -> String {
+    if file == Path::new("-") {
+        return "standard input".to_owned();
+    }
+    file.display().to_string()
+}
+
+/// A name for a file that is written beside a trace: the trace's own with another ending.
+fn beside(trace: &Path, ending: &str) -> PathBuf {
+    let name = trace.file_name().map(|n| n.to_string_lossy().into_owned());
+    let mut stem = name.as_deref().filter(|n| *n != "-").unwrap_or("jittrace");
+    for end in [".zst", ".gz", ".jtrace"] {
+        stem = stem.strip_suffix(end).unwrap_or(stem);
+    }
+    PathBuf::from(format!("{stem}{ending}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_named_after_the_trace() {
+        for (trace, ending, name) in [
+            ("/var/tmp/server.jtrace", "-report.md", "server-report.md"),
+            ("server.jtrace.zst", ".tar.gz", "server.tar.gz"),
+            ("-", "-report.txt", "jittrace-report.txt"),
+        ] {
+            assert_eq!(beside(Path::new(trace), ending), Path::new(name));
+        }
+    }
+}

@@ -1,0 +1,843 @@
+//! One frame: the parts of the screen, each drawn from the state, only as far as it is seen.
+
+use jittrace_model::log::SourceState;
+use ratatui::{
+    Frame,
+    layout::Rect,
+    style::Style,
+    text::{Line, Span},
+    widgets::{Clear, Widget},
+};
+
+use crate::{
+    app::{App, Export, Focus, Mode, Why},
+    keys, layout,
+    overlay::{self, HelpLine, Overlay, Purpose},
+    text,
+    theme::Tone,
+    view::{self, Columns, View},
+    why::Target,
+};
+
+/// Draws everything.
+pub fn draw(app: &App, frame: &mut Frame<'_>) {
+    let areas = app.areas();
+    if app.size.0 < 20 || app.size.1 < 6 {
+        let line = Line::from(
+            text::fit(
+                "jittrace: the window is too small",
+                usize::from(app.size.0),
+                "",
+            )
+            .into_owned(),
+        );
+        put(frame, Rect::new(0, 0, app.size.0, 1), line);
+        return;
+    }
+    header(app, frame, areas.header);
+    tabs(app, frame, areas.tabs);
+    if areas.rows.area() > 0 || areas.head.area() > 0 {
+        body(app, frame, &areas);
+    }
+    if let (Some(title), Some(pane), Some(why)) = (areas.why_title, areas.why, &app.why) {
+        evidence(app, frame, title, pane, why);
+    }
+    if let Some(divider) = areas.divider {
+        for row in 0..divider.height {
+            let line = Line::styled(app.theme.vertical(), app.theme.style(Tone::Dim));
+            put(frame, Rect::new(divider.x, divider.y + row, 1, 1), line);
+        }
+    }
+    footer(app, frame, areas.footer);
+    if let Some(overlay) = &app.overlay {
+        over(app, frame, overlay);
+    }
+}
+
+/// A line in one row of the screen; what does not fit is cut.
+fn put(frame: &mut Frame<'_>, area: Rect, line: Line<'_>) {
+    let area = area.intersection(frame.area());
+    if area.area() > 0 {
+        line.render(area, frame.buffer_mut());
+    }
+}
+
+/// Whether a second line of the header is needed: refused sources, losses.
+pub fn has_trouble(app: &App) -> bool {
+    app.header
+        .sources
+        .iter()
+        .any(|s| s.state == SourceState::Refused)
+        || !app.snapshot.report.lost.is_empty()
+}
+
+fn header(app: &App, frame: &mut Frame<'_>, area: Rect) {
+    if area.height == 0 {
+        return;
+    }
+    let width = usize::from(area.width);
+    let report = &app.snapshot.report;
+    let separator = app.theme.separator();
+    let mut right: Vec<(String, Tone)> = Vec::new();
+    let (state, tone) = state(app);
+    right.push((state, tone));
+    right.push((
+        format!("{} s", text::moment(app.snapshot.last_t)),
+        Tone::Dim,
+    ));
+    let events = text::count(app.store.len() as u64);
+    match (app.progress.complete, app.rate) {
+        (false, rate @ 1..) => right.push((
+            format!("{events} events {}/s", text::count(rate)),
+            Tone::Dim,
+        )),
+        _ => right.push((format!("{events} events"), Tone::Dim)),
+    }
+    if app.progress.bytes > 0 {
+        right.push((text::bytes(app.progress.bytes), Tone::Dim));
+    }
+    let active: Vec<&str> = app
+        .header
+        .sources
+        .iter()
+        .filter(|s| s.state == SourceState::Active)
+        .map(|s| s.name.as_str())
+        .collect();
+    if !active.is_empty() && width >= 100 {
+        right.push((active.join("+"), Tone::Dim));
+    }
+    if let Some(driver) = report.driver.version.as_ref().filter(|_| width >= 140) {
+        right.push((format!("driver {driver}"), Tone::Dim));
+    }
+    let target = match (app.header.attached, app.header.command.is_empty()) {
+        (Some(pid), _) => {
+            let row = app.snapshot.processes.iter().find(|p| p.pid == pid);
+            format!(
+                "pid {pid} {}",
+                row.map_or(String::new(), |r| r.argv.join(" "))
+            )
+        }
+        (None, false) => app.header.command.join(" "),
+        (None, true) => app.setup.trace.clone(),
+    };
+    let taken: usize = right.iter().map(|(t, _)| text::width(t) + 3).sum();
+    let mut out = Columns::new(app, width);
+    out.push(" jittrace ".to_owned(), Tone::Heading);
+    let room = out.room().saturating_sub(taken + 1);
+    let target = text::clean(&target);
+    let target = app.theme.glyphs(&target);
+    out.rest(
+        &text::pad(&text::fit(&target, room, app.theme.ellipsis()), room + 1),
+        Tone::Accent,
+    );
+    for (at, (content, tone)) in right.iter().enumerate() {
+        if at > 0 {
+            out.rest(separator, Tone::Dim);
+        }
+        out.rest(content, *tone);
+    }
+    put(frame, Rect::new(area.x, area.y, area.width, 1), out.line());
+    if area.height > 1 {
+        let mut out = Columns::new(app, width);
+        out.push(" ".to_owned(), Tone::Plain);
+        let mut first = true;
+        for source in app
+            .header
+            .sources
+            .iter()
+            .filter(|s| s.state == SourceState::Refused)
+        {
+            if !first {
+                out.rest(separator, Tone::Dim);
+            }
+            first = false;
+            let reason = source.reason.as_deref().unwrap_or("no reason given");
+            out.rest(&format!("{} refused: {reason}", source.name), Tone::Error);
+        }
+        for lost in &report.lost {
+            if !first {
+                out.rest(separator, Tone::Dim);
+            }
+            first = false;
+            out.rest(
+                &format!("lost {} {}", text::count(lost.count), lost.what),
+                Tone::Warning,
+            );
+            if !lost.reason.is_empty() {
+                out.rest(&format!(" ({})", lost.reason), Tone::Dim);
+            }
+        }
+        put(
+            frame,
+            Rect::new(area.x, area.y + 1, area.width, 1),
+            out.line(),
+        );
+    }
+}
+
+/// How far the trace is, in a word.
+fn state(app: &App) -> (String, Tone) {
+    if let (false, Some(of @ 1..)) = (app.progress.complete, app.progress.of) {
+        let percent = (app.progress.bytes * 100 / of).min(99);
+        return (format!("reading {percent}%"), Tone::Accent);
+    }
+    let exit = app.progress.ended.or(app.snapshot.report.exit);
+    match (app.setup.mode, exit, app.progress.complete) {
+        (_, Some(exit), _) => {
+            let (word, tone) = view::exit_word(exit);
+            (format!("{} {word}", app.theme.dot()), tone)
+        }
+        (Mode::Replay, None, true) => (format!("{} recorded", app.theme.dot()), Tone::Dim),
+        (_, None, true) => (format!("{} ended", app.theme.dot()), Tone::Dim),
+        _ => (format!("{} running", app.theme.dot()), Tone::Good),
+    }
+}
+
+fn tabs(app: &App, frame: &mut Frame<'_>, area: Rect) {
+    let mut spans = Vec::new();
+    for view in View::ALL {
+        let content = layout::tab_text(app, view);
+        let errors = view == View::Findings && content.contains(app.theme.dot());
+        let style = match (view == app.view, errors) {
+            (true, _) => app.theme.tab(),
+            (false, true) => app.theme.style(Tone::Error),
+            (false, false) => app.theme.style(Tone::Dim),
+        };
+        spans.push(Span::styled(content, style));
+    }
+    if let Some(pid) = app.process {
+        spans.push(Span::styled(
+            format!("  only pid {pid}"),
+            app.theme.style(Tone::Warning),
+        ));
+    }
+    put(frame, area, Line::from(spans));
+}
+
+fn body(app: &App, frame: &mut Frame<'_>, areas: &layout::Areas) {
+    let view = app.view;
+    if view == View::Output {
+        output(app, frame, areas.rows);
+        return;
+    }
+    let width = usize::from(areas.rows.width);
+    if let Some(head) = view::head(app, view, width).filter(|_| areas.head.height > 0) {
+        put(frame, areas.head, head);
+    }
+    let count = view::count(app, view);
+    if count == 0 {
+        for (at, sentence) in view::nothing(app, view).iter().enumerate() {
+            let Ok(at) = u16::try_from(at) else { break };
+            if at + 1 < areas.rows.height {
+                let area = Rect::new(
+                    areas.rows.x + 2,
+                    areas.rows.y + at + 1,
+                    areas.rows.width.saturating_sub(2),
+                    1,
+                );
+                put(
+                    frame,
+                    area,
+                    Line::styled(sentence.clone(), app.theme.style(Tone::Dim)),
+                );
+            }
+        }
+    }
+    let list = app.list();
+    let focused = app.focus == Focus::List;
+    for (row, at) in list
+        .window(count, usize::from(areas.rows.height))
+        .enumerate()
+    {
+        let Ok(row) = u16::try_from(row) else { break };
+        let area = Rect::new(areas.rows.x, areas.rows.y + row, areas.rows.width, 1);
+        let mut line = view::line(app, view, at, width);
+        highlight(app, &mut line);
+        if at == list.selected {
+            frame
+                .buffer_mut()
+                .set_style(area, app.theme.selection(focused));
+            for span in &mut line.spans {
+                if span.style.bg.is_none() {
+                    span.style = app.theme.selection(focused).patch(span.style);
+                }
+            }
+        }
+        put(frame, area, line);
+    }
+    if areas.below.height > 0 {
+        below(app, frame, areas.below);
+    }
+    scrollbar(app, frame, areas.rows, list.offset, count);
+}
+
+/// A bar at the right edge that shows which part of a long list is seen.
+fn scrollbar(app: &App, frame: &mut Frame<'_>, area: Rect, offset: usize, count: usize) {
+    let height = usize::from(area.height);
+    if count <= height || height < 3 || area.width == 0 {
+        return;
+    }
+    let size = (height * height / count).max(1);
+    let start = (offset * (height - size)) / (count - height).max(1);
+    for row in start..(start + size).min(height) {
+        let Ok(row) = u16::try_from(row) else { break };
+        let mark = if app.theme.unicode { "▐" } else { "|" };
+        let cell = Rect::new(area.right() - 1, area.y + row, 1, 1);
+        put(frame, cell, Line::styled(mark, app.theme.style(Tone::Dim)));
+    }
+}
+
+/// Marks what the search and the filter found in a line.
+fn highlight(app: &App, line: &mut Line<'static>) {
+    let mut words: Vec<String> = Vec::new();
+    if !app.search.is_empty() {
+        words.push(app.search.clone());
+    }
+    if app.view == View::Events {
+        words.extend(app.events.filter.highlights());
+    }
+    if words.is_empty() {
+        return;
+    }
+    let spans = std::mem::take(&mut line.spans);
+    for span in spans {
+        let content = span.content.as_ref();
+        let lower = content.to_lowercase();
+        // Only where lower case keeps the places of bytes can they be carried over.
+        if lower.len() != content.len() {
+            line.spans.push(span);
+            continue;
+        }
+        let mut at = 0;
+        while at < content.len() {
+            let next = words
+                .iter()
+                .filter_map(|w| {
+                    lower
+                        .get(at..)
+                        .and_then(|rest| rest.find(w.as_str()))
+                        .map(|f| (at + f, w.len()))
+                })
+                .filter(|(_, long)| *long > 0)
+                .min();
+            let Some((found, long)) = next else { break };
+            if let (Some(before), Some(hit)) =
+                (content.get(at..found), content.get(found..found + long))
+            {
+                if !before.is_empty() {
+                    line.spans.push(Span::styled(before.to_owned(), span.style));
+                }
+                line.spans
+                    .push(Span::styled(hit.to_owned(), app.theme.found()));
+            }
+            at = found + long;
+        }
+        if let Some(rest) = content.get(at..).filter(|r| !r.is_empty()) {
+            line.spans.push(Span::styled(rest.to_owned(), span.style));
+        }
+    }
+}
+
+fn below(app: &App, frame: &mut Frame<'_>, area: Rect) {
+    let width = usize::from(area.width);
+    let rule = || {
+        Line::styled(
+            app.theme.horizontal().repeat(width),
+            app.theme.style(Tone::Dim),
+        )
+    };
+    let mut lines: Vec<Line<'static>> = Vec::new();
+    match app.view {
+        View::Resolution => {
+            lines.push(rule());
+            lines.extend(view::resolution::footer(
+                app,
+                width,
+                usize::from(area.height) - 1,
+            ));
+        }
+        View::Findings => {
+            lines.push(rule());
+            lines.extend(view::findings::detail(app, width));
+        }
+        View::Builds => lines.push(view::builds::footer(app, width)),
+        View::Events => {
+            let mut out = Columns::new(app, width);
+            out.rest(" filter ", Tone::Heading);
+            out.rest(&app.events.filter_text, Tone::Accent);
+            let passed: u64 = app.events.rows.iter().map(|r| u64::from(r.count)).sum();
+            let of = text::count(app.store.len() as u64);
+            let progress = match app.events.percent(&app.store) {
+                100 => String::new(),
+                percent => format!(", {percent}% looked at"),
+            };
+            out.rest(
+                &format!(
+                    "  {} of {of}{progress}  (x: everything)",
+                    text::count(passed)
+                ),
+                Tone::Dim,
+            );
+            lines.push(out.line());
+        }
+        _ => {}
+    }
+    for (row, line) in lines.into_iter().take(usize::from(area.height)).enumerate() {
+        let Ok(row) = u16::try_from(row) else { break };
+        put(frame, Rect::new(area.x, area.y + row, area.width, 1), line);
+    }
+}
+
+fn output(app: &App, frame: &mut Frame<'_>, area: Rect) {
+    if app.setup.mode != Mode::Launch {
+        let sentences: &[&str] = match app.setup.mode {
+            Mode::Attach => {
+                &["The output of a process that was attached to stays in its own terminal."]
+            }
+            _ => &[
+                "A trace holds no output but the messages about toolkits:",
+                "in Events, the filter kind:message shows them.",
+            ],
+        };
+        for (at, sentence) in (0_u16..).zip(sentences) {
+            let row = Rect::new(area.x + 2, area.y + 1 + at, area.width.saturating_sub(2), 1);
+            put(
+                frame,
+                row.intersection(area),
+                Line::styled(*sentence, app.theme.style(Tone::Dim)),
+            );
+        }
+        return;
+    }
+    app.screen.draw(area, frame.buffer_mut(), app.theme);
+    if app.focus == Focus::Program
+        && let Some(position) = app.screen.cursor(area)
+    {
+        frame.set_cursor_position(position);
+    }
+    if app.screen.behind() > 0 {
+        let note = format!(" {} lines back, End returns ", app.screen.behind());
+        let width = u16::try_from(text::width(&note))
+            .unwrap_or(area.width)
+            .min(area.width);
+        put(
+            frame,
+            Rect::new(area.right() - width, area.y, width, 1),
+            Line::styled(note, app.theme.found()),
+        );
+    }
+}
+
+/// The lines of the evidence at a width, each with the link that it belongs to.
+pub fn why_lines(app: &App, why: &Why, width: usize) -> Vec<(usize, Line<'static>)> {
+    let theme = app.theme;
+    let mut lines = Vec::new();
+    for (at, link) in why.links.iter().enumerate() {
+        if link.label.is_empty() && link.text.is_empty() {
+            lines.push((at, Line::default()));
+            continue;
+        }
+        let leads = matches!(link.target, Target::Go(_) | Target::Expand);
+        let marker = match (leads, theme.unicode) {
+            (false, _) => " ",
+            (true, true) => "›",
+            (true, false) => ">",
+        };
+        let label = text::clean(&link.label);
+        let label = theme.glyphs(&label).into_owned();
+        let mut lead = vec![Span::styled(
+            format!("{}{marker} ", "  ".repeat(link.depth)),
+            theme.style(Tone::Accent),
+        )];
+        let mut indent = link.depth * 2 + 2;
+        if !label.is_empty() {
+            let style = if link.text.is_empty() {
+                theme.style(link.tone)
+            } else {
+                theme.style(Tone::Dim)
+            };
+            lead.push(Span::styled(format!("{label} "), style));
+            indent += text::width(&label) + 1;
+        }
+        // A label that leaves no room stands on a line of its own.
+        let hang = if indent > width / 2 {
+            link.depth * 2 + 4
+        } else {
+            indent
+        };
+        let content = link
+            .text
+            .split('\n')
+            .map(text::clean)
+            .collect::<Vec<_>>()
+            .join("\n");
+        let content = theme.glyphs(&content).into_owned();
+        let parts = text::wrap(&content, width.saturating_sub(hang).max(8));
+        let mut parts = parts.into_iter();
+        if hang == indent
+            && let Some(first) = parts.next()
+        {
+            lead.push(Span::styled(first, theme.style(link.tone)));
+        }
+        lines.push((at, Line::from(lead)));
+        for part in parts.filter(|p| !p.is_empty()) {
+            lines.push((
+                at,
+                Line::from(vec![
+                    Span::raw(" ".repeat(hang)),
+                    Span::styled(part, theme.style(link.tone)),
+                ]),
+            ));
+        }
+    }
+    lines
+}
+
+fn evidence(app: &App, frame: &mut Frame<'_>, title: Rect, pane: Rect, why: &Why) {
+    let focused = app.focus == Focus::Why;
+    let width = usize::from(title.width);
+    let mut out = Columns::new(app, width);
+    let bar = app.theme.horizontal();
+    out.push(
+        format!("{bar}{bar} why "),
+        if focused { Tone::Accent } else { Tone::Dim },
+    );
+    let room = out.room().saturating_sub(2);
+    out.rest(
+        &text::fit_middle(&app.why_title(&why.subject), room, app.theme.ellipsis()),
+        Tone::Heading,
+    );
+    out.rest(" ", Tone::Dim);
+    let room = out.room();
+    out.push(
+        bar.repeat(room),
+        if focused { Tone::Accent } else { Tone::Dim },
+    );
+    put(frame, title, out.line());
+    let lines = why_lines(app, why, usize::from(pane.width));
+    let count = lines.len();
+    for (row, (link, mut line)) in (0_u16..).zip(
+        lines
+            .into_iter()
+            .skip(why.offset)
+            .take(usize::from(pane.height)),
+    ) {
+        let area = Rect::new(pane.x, pane.y + row, pane.width, 1);
+        highlight(app, &mut line);
+        if link == why.selected && focused {
+            frame
+                .buffer_mut()
+                .set_style(area, app.theme.selection(true));
+            for span in &mut line.spans {
+                span.style = app.theme.selection(true).patch(span.style);
+            }
+        }
+        put(frame, area, line);
+    }
+    scrollbar(app, frame, pane, why.offset, count);
+}
+
+fn footer(app: &App, frame: &mut Frame<'_>, area: Rect) {
+    let width = usize::from(area.width);
+    let mut out = Columns::new(app, width);
+    out.push(" ".to_owned(), Tone::Plain);
+    if let Some((notice, tone, _)) = &app.notice {
+        out.rest(notice, *tone);
+        put(frame, area, out.line());
+        return;
+    }
+    if app.focus == Focus::Program {
+        out.rest("keys go to the program  ", Tone::Accent);
+        out.rest("Ctrl-] ", Tone::Accent);
+        out.rest("takes them back", Tone::Dim);
+        put(frame, area, out.line());
+        return;
+    }
+    if app.has_work() && !app.events.filter.is_empty() {
+        out.rest(
+            &format!("looking {}%  ", app.events.percent(&app.store)),
+            Tone::Accent,
+        );
+    }
+    let mut hints: Vec<(&str, &str)> = keys::applicable(app.view, app.focus == Focus::Why)
+        .filter(|b| !b.hint.is_empty())
+        .map(|b| (b.keys.split(' ').next().unwrap_or_default(), b.hint))
+        .collect();
+    if app.why.is_some() {
+        hints.insert(
+            0,
+            (
+                "Tab",
+                if app.focus == Focus::Why {
+                    "list"
+                } else {
+                    "evidence"
+                },
+            ),
+        );
+        hints.insert(1, ("Esc", "close"));
+    }
+    hints.push((":", "all actions"));
+    for (key, hint) in hints {
+        if out.room() < key.len() + hint.len() + 3 {
+            break;
+        }
+        out.rest(key, Tone::Accent);
+        out.rest(&format!(" {hint}  "), Tone::Dim);
+    }
+    put(frame, area, out.line());
+}
+
+/// A box in the middle of the screen; the area within it.
+fn window(app: &App, frame: &mut Frame<'_>, title: &str, width: u16, height: u16) -> Rect {
+    let (columns, rows) = app.size;
+    let (width, height) = (width.min(columns), height.min(rows.saturating_sub(2)));
+    let area = Rect::new((columns - width) / 2, (rows - height) / 2, width, height);
+    Clear.render(area, frame.buffer_mut());
+    let borders = ratatui::widgets::Block::bordered()
+        .title(Span::styled(
+            format!(" {title} "),
+            app.theme.style(Tone::Heading),
+        ))
+        .border_style(app.theme.style(Tone::Accent));
+    let borders = if app.theme.unicode {
+        borders.border_type(ratatui::widgets::BorderType::Rounded)
+    } else {
+        borders.border_set(ratatui::symbols::border::Set {
+            top_left: "+",
+            top_right: "+",
+            bottom_left: "+",
+            bottom_right: "+",
+            vertical_left: "|",
+            vertical_right: "|",
+            horizontal_top: "-",
+            horizontal_bottom: "-",
+        })
+    };
+    let inner = borders.inner(area);
+    borders.render(area, frame.buffer_mut());
+    inner
+}
+
+fn over(app: &App, frame: &mut Frame<'_>, overlay: &Overlay) {
+    match overlay {
+        Overlay::Quit => {
+            let lines = [
+                ("The program is still running.", "", ""),
+                ("", "", ""),
+                (
+                    "l",
+                    "leave",
+                    "let it run and go on recording, without the view",
+                ),
+                ("s", "stop", "stop it, and leave"),
+                ("Esc", "stay", "go on watching"),
+            ];
+            let inner = window(app, frame, "Leave?", 66, 7);
+            for (row, (key, word, about)) in (0_u16..).zip(lines) {
+                let mut out = Columns::new(app, usize::from(inner.width));
+                if word.is_empty() {
+                    out.rest(key, Tone::Plain);
+                } else {
+                    out.cell(&format!(" {key}"), 5, Tone::Accent);
+                    out.cell(word, 6, Tone::Heading);
+                    out.rest(about, Tone::Dim);
+                }
+                put(
+                    frame,
+                    Rect::new(inner.x, inner.y + row, inner.width, 1).intersection(inner),
+                    out.line(),
+                );
+            }
+        }
+        Overlay::Export => {
+            let inner = window(app, frame, "Write", 40, 7);
+            for (row, (_, key, about)) in (0_u16..).zip(Export::ALL) {
+                let mut out = Columns::new(app, usize::from(inner.width));
+                out.cell(&format!(" {key}"), 3, Tone::Accent);
+                out.rest(about, Tone::Plain);
+                put(
+                    frame,
+                    Rect::new(inner.x, inner.y + row, inner.width, 1).intersection(inner),
+                    out.line(),
+                );
+            }
+        }
+        Overlay::Prompt(prompt) => typing(app, frame, prompt),
+        Overlay::Menu(menu) => {
+            let left = menu.left();
+            let height = u16::try_from(left.len().clamp(3, 18)).unwrap_or(18) + 3;
+            let inner = window(app, frame, &menu.title, 78, height);
+            let mut out = Columns::new(app, usize::from(inner.width));
+            out.push("> ".to_owned(), Tone::Accent);
+            out.rest(&menu.typed, Tone::Plain);
+            put(
+                frame,
+                Rect::new(inner.x, inner.y, inner.width, 1),
+                out.line(),
+            );
+            let cursor = inner.x + 2 + u16::try_from(text::width(&menu.typed)).unwrap_or(0);
+            frame.set_cursor_position((cursor.min(inner.right().saturating_sub(1)), inner.y));
+            let rows = usize::from(inner.height.saturating_sub(1));
+            let offset = menu.selected.saturating_sub(rows.saturating_sub(1));
+            for (row, (at, item)) in (1_u16..).zip(left.iter().enumerate().skip(offset).take(rows))
+            {
+                let area = Rect::new(inner.x, inner.y + row, inner.width, 1);
+                let mut out = Columns::new(app, usize::from(inner.width));
+                let aside = text::width(&item.aside);
+                let room = out.room().saturating_sub(aside + 2);
+                out.cell(&item.text, room, Tone::Plain);
+                out.rest(&item.aside, Tone::Accent);
+                let mut line = out.line();
+                if at == menu.selected {
+                    frame
+                        .buffer_mut()
+                        .set_style(area, app.theme.selection(true));
+                    for span in &mut line.spans {
+                        span.style = app.theme.selection(true).patch(span.style);
+                    }
+                }
+                put(frame, area, line);
+            }
+        }
+        Overlay::Help(help) => {
+            let lines = overlay::help_lines(app, help);
+            let height = u16::try_from(lines.len() + 2)
+                .unwrap_or(u16::MAX)
+                .min(app.size.1.saturating_sub(2));
+            let title = match (help.typing, help.typed.is_empty()) {
+                (false, true) => "Keys    / searches here, Esc closes".to_owned(),
+                _ => format!("Keys    /{}", help.typed),
+            };
+            let inner = window(app, frame, &title, 92, height);
+            for (row, line) in (0_u16..).zip(
+                lines
+                    .iter()
+                    .skip(help.offset)
+                    .take(usize::from(inner.height)),
+            ) {
+                let mut out = Columns::new(app, usize::from(inner.width));
+                match line {
+                    HelpLine::Section(name) => {
+                        out.rest(name, Tone::Heading);
+                    }
+                    HelpLine::Key(keys, about) => {
+                        out.cell(&format!("  {keys}"), 20, Tone::Accent);
+                        out.rest(about, Tone::Plain);
+                    }
+                    HelpLine::Text(text) => {
+                        out.rest(&format!("  {text}"), Tone::Dim);
+                    }
+                    HelpLine::Gap => {}
+                }
+                put(
+                    frame,
+                    Rect::new(inner.x, inner.y + row, inner.width, 1),
+                    out.line(),
+                );
+            }
+        }
+    }
+}
+
+/// The line that is typed in, with the column of an error and the ways to go on above it.
+fn typing(app: &App, frame: &mut Frame<'_>, prompt: &overlay::Prompt) {
+    let (columns, rows) = app.size;
+    let lead = match prompt.purpose {
+        Purpose::Search => " / ",
+        Purpose::Filter => " filter ",
+    };
+    let line = Rect::new(0, rows.saturating_sub(1), columns, 1);
+    Clear.render(line, frame.buffer_mut());
+    let lead_width = lead.len();
+    // A long text is shown around the cursor.
+    let room = usize::from(columns).saturating_sub(lead_width + 1);
+    let before: String = prompt.text.chars().take(prompt.cursor).collect();
+    let skipped = text::width(&before).saturating_sub(room);
+    let mut dropped = 0;
+    let shown: String = prompt
+        .text
+        .chars()
+        .skip_while(|c| {
+            let here = dropped < skipped;
+            if here {
+                dropped += text::width(c.encode_utf8(&mut [0; 4])).max(1);
+            }
+            here
+        })
+        .collect();
+    let mut out = Columns::new(app, usize::from(columns));
+    out.push(lead.to_owned(), Tone::Accent);
+    out.rest(
+        &shown,
+        if prompt.error.is_some() {
+            Tone::Error
+        } else {
+            Tone::Plain
+        },
+    );
+    put(frame, line, out.line());
+    let cursor = lead_width + text::width(&before).saturating_sub(dropped);
+    let cursor = u16::try_from(cursor)
+        .unwrap_or(0)
+        .min(columns.saturating_sub(1));
+    frame.set_cursor_position((cursor, line.y));
+    let mut above: Vec<Line<'static>> = Vec::new();
+    if prompt.purpose == Purpose::Filter && !prompt.completions.is_empty() && rows > 12 {
+        let room = usize::from(rows / 3).min(8);
+        let offset = prompt
+            .chosen
+            .unwrap_or(0)
+            .saturating_sub(room.saturating_sub(1));
+        for (at, completion) in prompt
+            .completions
+            .iter()
+            .enumerate()
+            .skip(offset)
+            .take(room)
+        {
+            let mut out = Columns::new(app, usize::from(columns).min(60));
+            out.cell(
+                &format!("   {}", completion.word),
+                24,
+                if prompt.chosen == Some(at) {
+                    Tone::Accent
+                } else {
+                    Tone::Plain
+                },
+            );
+            out.rest(&completion.about, Tone::Dim);
+            above.push(out.line());
+        }
+    }
+    if let Some(error) = &prompt.error {
+        let column: String = prompt.text.chars().take(error.column).collect();
+        let at = (lead_width + text::width(&column)).saturating_sub(dropped);
+        let mut out = Columns::new(app, usize::from(columns));
+        let caret = if app.theme.unicode { "▲ " } else { "^ " };
+        let message = format!("{caret}{}", error.message);
+        // Near the right edge the sentence stands before the mark.
+        if at + text::width(&message) <= usize::from(columns) {
+            out.push(" ".repeat(at), Tone::Plain);
+            out.rest(&message, Tone::Error);
+        } else {
+            let sentence = format!("{} {}", error.message, caret.trim_end());
+            out.push(
+                text::pad_left("", (at + 1).saturating_sub(text::width(&sentence))),
+                Tone::Plain,
+            );
+            out.rest(&sentence, Tone::Error);
+        }
+        above.push(out.line());
+    }
+    let Ok(height) = u16::try_from(above.len()) else {
+        return;
+    };
+    let top = line.y.saturating_sub(height);
+    for (row, line) in (0_u16..).zip(above) {
+        let area = Rect::new(0, top + row, columns, 1);
+        Clear.render(area, frame.buffer_mut());
+        frame.buffer_mut().set_style(area, Style::reset());
+        put(frame, area, line);
+    }
+}

@@ -1,0 +1,183 @@
+//! Where everything is on the screen: computed once for drawing, scrolling and the mouse.
+
+use ratatui::layout::Rect;
+
+use crate::{
+    app::{App, Focus},
+    text,
+    view::{self, View},
+};
+
+/// The parts of the screen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Areas {
+    /// What is traced, how far, by which sources.
+    pub header: Rect,
+    /// The views.
+    pub tabs: Rect,
+    /// Titles of the columns.
+    pub head: Rect,
+    /// The rows of the view.
+    pub rows: Rect,
+    /// What the view says below its rows.
+    pub below: Rect,
+    /// The line between the view and the evidence.
+    pub divider: Option<Rect>,
+    /// Title of the evidence.
+    pub why_title: Option<Rect>,
+    /// The lines of the evidence.
+    pub why: Option<Rect>,
+    /// Keys, or a notice.
+    pub footer: Rect,
+}
+
+/// Columns from which the evidence stands beside the view rather than below it.
+const SIDE_BY_SIDE: u16 = 110;
+
+/// Where everything is.
+pub fn areas(app: &App) -> Areas {
+    let (width, height) = app.size;
+    let mut areas = Areas::default();
+    let header = header_height(app).min(height.saturating_sub(4));
+    areas.header = Rect::new(0, 0, width, header);
+    areas.tabs = Rect::new(0, header, width, 1.min(height.saturating_sub(header)));
+    areas.footer = Rect::new(0, height.saturating_sub(1), width, 1.min(height));
+    let top = header + areas.tabs.height;
+    let mut body = Rect::new(
+        0,
+        top,
+        width,
+        height.saturating_sub(top + areas.footer.height),
+    );
+    if app.why.is_some() {
+        let alone = app.zoomed && app.focus == Focus::Why;
+        let hidden = app.zoomed && app.focus != Focus::Why;
+        if alone {
+            split_title(&mut areas, body);
+            return areas;
+        }
+        if !hidden {
+            if width >= SIDE_BY_SIDE {
+                let side = width * 45 / 100;
+                let left = width - side - 1;
+                areas.divider = Some(Rect::new(left, body.y, 1, body.height));
+                split_title(&mut areas, Rect::new(left + 1, body.y, side, body.height));
+                body.width = left;
+            } else {
+                let lower = body.height * 55 / 100;
+                let upper = body.height - lower;
+                split_title(&mut areas, Rect::new(0, body.y + upper, width, lower));
+                body.height = upper;
+            }
+        }
+    }
+    if app.view == View::Output {
+        areas.rows = body;
+        return areas;
+    }
+    let has_head = !matches!(app.view, View::Findings);
+    let head = u16::from(has_head && body.height > 1);
+    areas.head = Rect::new(body.x, body.y, body.width, head);
+    body.y += head;
+    body.height -= head;
+    let rows = u16::try_from(view::count(app, app.view)).unwrap_or(u16::MAX);
+    let below = below_height(app, body.height, rows);
+    areas.rows = Rect::new(body.x, body.y, body.width, body.height - below);
+    areas.below = Rect::new(body.x, body.y + areas.rows.height, body.width, below);
+    areas
+}
+
+fn split_title(areas: &mut Areas, area: Rect) {
+    let title = 1.min(area.height);
+    areas.why_title = Some(Rect::new(area.x, area.y, area.width, title));
+    areas.why = Some(Rect::new(
+        area.x,
+        area.y + title,
+        area.width,
+        area.height - title,
+    ));
+}
+
+/// Lines of the header: a second one tells of refused sources.
+fn header_height(app: &App) -> u16 {
+    1 + u16::from(crate::draw::has_trouble(app))
+}
+
+/// Lines below the rows.
+fn below_height(app: &App, height: u16, rows: u16) -> u16 {
+    match app.view {
+        View::Resolution if rows > 0 => {
+            let toolkits = app
+                .snapshot
+                .report
+                .toolkits
+                .iter()
+                .enumerate()
+                .filter(|(at, t)| t.used && app.snapshot.is_cuda(*at))
+                .count();
+            let wanted = 5 + u16::try_from(toolkits.min(8)).unwrap_or(8);
+            wanted
+                .min(height.saturating_sub(rows.min(6)).max(height / 3))
+                .min(height / 2)
+        }
+        View::Findings if rows > 0 && app.why.is_none() => height
+            .saturating_sub(rows + 1)
+            .max(height * 6 / 10)
+            .min(height.saturating_sub(1)),
+        View::Builds if rows > 0 && height > 3 => 1,
+        View::Events if height > 3 && !app.events.filter_text.is_empty() => 1,
+        _ => 0,
+    }
+}
+
+/// The area of the launched program's terminal: all of the body, whichever view is in front.
+pub fn output_area(app: &App) -> Rect {
+    let (width, height) = app.size;
+    let top = header_height(app).min(height.saturating_sub(4)) + 1;
+    Rect::new(0, top, width, height.saturating_sub(top + 1))
+}
+
+/// A tab's text.
+pub fn tab_text(app: &App, view: View) -> String {
+    let narrow = app.size.0 < 100;
+    let title = match (narrow, view) {
+        (true, View::Resolution) => "Resolve",
+        (true, View::Processes) => "Procs",
+        (true, View::Libraries) => "Libs",
+        (_, view) => view.title(),
+    };
+    let errors = app
+        .snapshot
+        .report
+        .findings
+        .iter()
+        .filter(|f| {
+            f.consequence_of.is_none() && f.severity <= jittrace_model::report::Severity::Warning
+        })
+        .count();
+    let count = match view {
+        View::Findings if errors > 0 => format!(" {}{errors}", app.theme.dot()),
+        View::Builds if app.rows.build_facts.running > 0 && !app.progress.complete => {
+            format!(" {}", app.rows.build_facts.running)
+        }
+        _ => String::new(),
+    };
+    format!(" {} {title}{count} ", view.index() + 1)
+}
+
+/// The view whose tab is at a position.
+pub fn tab_at(app: &App, column: u16, row: u16) -> Option<View> {
+    let areas = areas(app);
+    if row != areas.tabs.y || areas.tabs.height == 0 {
+        return None;
+    }
+    let mut start = 0;
+    for view in View::ALL {
+        let end = start + text::width(&tab_text(app, view));
+        if (start..end).contains(&usize::from(column)) {
+            return Some(view);
+        }
+        start = end;
+    }
+    None
+}

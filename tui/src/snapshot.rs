@@ -1,0 +1,341 @@
+//! What the views draw: the report so far, and what else they need from the model, at one moment.
+//!
+//! Made by the [`worker`](crate::worker) a few times a second and never changed afterwards, so that drawing and
+//! folding need no lock.
+
+use std::collections::HashMap;
+
+use jittrace_model::{
+    EventId, Model,
+    event::{Candidate, Explanation, Frame, Rule},
+    fold::ProcessIndex,
+    report::{Exit, Report},
+};
+
+/// The model at one moment, as the views need it.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    /// The answer so far.
+    pub report: Report,
+    /// Every process image, in order of start.
+    pub processes: Vec<ProcessRow>,
+    /// CUDA libraries, JIT artefacts and failed loads, in order of time.
+    pub libraries: Vec<LibraryRow>,
+    /// Notes on the trace itself.
+    pub notes: Vec<(EventId, String)>,
+    /// How many events were folded.
+    pub events: u64,
+    /// Nanoseconds from the start to the latest event.
+    pub last_t: u64,
+    /// Position in the report's toolkits → rank: 0 is the one that is used most.
+    ranks: Vec<usize>,
+    by_id: HashMap<String, usize>,
+    by_root: Vec<(String, usize)>,
+    by_file: HashMap<String, usize>,
+}
+
+/// A process image.
+#[derive(Debug, Clone, Default)]
+pub struct ProcessRow {
+    /// The image that started it.
+    pub parent: Option<ProcessIndex>,
+    /// Process id.
+    pub pid: u32,
+    /// Parent's process id.
+    pub ppid: u32,
+    /// The program as it was asked for.
+    pub program: String,
+    /// Path of the executable.
+    pub exe: String,
+    /// Arguments.
+    pub argv: Vec<String>,
+    /// Working directory.
+    pub cwd: String,
+    /// Captured environment.
+    pub env: Vec<(String, String)>,
+    /// Nanoseconds since the trace began.
+    pub start: u64,
+    /// The same, for its end.
+    pub end: Option<u64>,
+    /// How it ended.
+    pub exit: Option<Exit>,
+    /// The image that took its place.
+    pub replaced_by: Option<ProcessIndex>,
+    /// Why its inside was not seen.
+    pub not_followed: Option<String>,
+    /// The event of its start.
+    pub event: EventId,
+    /// The event of its end.
+    pub exit_event: Option<EventId>,
+    /// The exec attempt that led to it.
+    pub exec_event: Option<EventId>,
+    /// Who asked for it, in Python.
+    pub python: Vec<Frame>,
+    /// It was running when the trace began.
+    pub found: bool,
+}
+
+/// A library that was loaded, or could not be.
+#[derive(Debug, Clone, Default)]
+pub struct LibraryRow {
+    /// The event.
+    pub event: EventId,
+    /// Process.
+    pub pid: u32,
+    /// Path by which it was mapped; the name that was asked for, when it could not be loaded.
+    pub path: String,
+    /// The same without symbolic links.
+    pub realpath: String,
+    /// The part of a toolkit that it is.
+    pub part: Option<String>,
+    /// Its version.
+    pub version: Option<String>,
+    /// The rule that chose it.
+    pub rule: Rule,
+    /// What decided.
+    pub rule_detail: String,
+    /// How the rule is known.
+    pub explanation: Explanation,
+    /// The name that was asked for.
+    pub requested: Option<String>,
+    /// The object that asked.
+    pub requested_by: Option<String>,
+    /// The whole search.
+    pub candidates: Vec<Candidate>,
+    /// Python code that asked.
+    pub python: Vec<Frame>,
+    /// Why it could not be loaded.
+    pub error: Option<String>,
+}
+
+impl Snapshot {
+    /// The model as it is now.
+    pub fn of(model: &Model) -> Snapshot {
+        let report = model.report();
+        let mut snapshot = Snapshot {
+            processes: processes(model),
+            libraries: libraries(model),
+            notes: model
+                .notes()
+                .iter()
+                .map(|note| (note.id, note.what.text.clone()))
+                .collect(),
+            events: model.event_count(),
+            last_t: model.last_t(),
+            report,
+            ..Snapshot::default()
+        };
+        snapshot.index_toolkits(model);
+        snapshot
+    }
+
+    fn index_toolkits(&mut self, model: &Model) {
+        let toolkits = &self.report.toolkits;
+        let mut uses = vec![0_usize; toolkits.len()];
+        self.by_id = toolkits
+            .iter()
+            .enumerate()
+            .map(|(at, t)| (t.id.clone(), at))
+            .collect();
+        let resolved = self
+            .report
+            .components
+            .iter()
+            .flat_map(|c| c.resolved.iter())
+            .flat_map(|(part, entries)| entries.iter().map(move |entry| (part.as_str(), entry)));
+        for (part, entry) in resolved {
+            if part == "host_compiler" || part == "headers" {
+                continue;
+            }
+            let at = entry.toolkit.as_ref().and_then(|id| self.by_id.get(id));
+            if let Some(uses) = at.and_then(|&at| uses.get_mut(at)) {
+                *uses += 1;
+            }
+        }
+        let mut order: Vec<usize> = (0..toolkits.len()).collect();
+        order.sort_by_key(|&at| (std::cmp::Reverse(uses.get(at).copied()), at));
+        self.ranks = vec![0; toolkits.len()];
+        order.sort_by_key(|&at| !self.is_cuda(at));
+        for (rank, &at) in order.iter().enumerate() {
+            if let Some(slot) = self.ranks.get_mut(at) {
+                *slot = rank;
+            }
+        }
+        for (at, toolkit) in toolkits.iter().enumerate() {
+            // Everything lies below these: only files that are known one by one belong to such a toolkit.
+            if !matches!(
+                toolkit.root.as_str(),
+                "" | "/" | "/usr" | "/usr/local" | "/opt"
+            ) {
+                self.by_root.push((toolkit.root.clone(), at));
+            }
+            for part in toolkit.parts.values() {
+                self.by_file.insert(part.path.clone(), at);
+            }
+        }
+        // The innermost root wins: a wheel inside an environment, a bundled tool inside a wheel.
+        self.by_root
+            .sort_by_key(|(root, _)| std::cmp::Reverse(root.len()));
+        let by_root: HashMap<&str, usize> = toolkits
+            .iter()
+            .enumerate()
+            .map(|(at, t)| (t.root.as_str(), at))
+            .collect();
+        for file in model.files() {
+            if let Some(&at) = file
+                .what
+                .toolkit
+                .as_deref()
+                .and_then(|root| by_root.get(root))
+            {
+                self.by_file.insert(file.what.path.clone(), at);
+            }
+        }
+    }
+
+    /// Position of a toolkit in the report, by its id.
+    pub fn toolkit(&self, id: &str) -> Option<usize> {
+        self.by_id.get(id).copied()
+    }
+
+    /// Position of the toolkit that a file belongs to.
+    pub fn toolkit_of_file(&self, path: &str) -> Option<usize> {
+        let found = match self.by_file.get(path) {
+            Some(&at) => Some(at),
+            None => self
+                .by_root
+                .iter()
+                .find(|(root, _)| {
+                    path.strip_prefix(root.as_str())
+                        .is_some_and(|rest| rest.starts_with('/'))
+                })
+                .map(|(_, at)| *at),
+        };
+        found.filter(|&at| self.is_cuda(at))
+    }
+
+    /// Whether a toolkit holds anything of CUDA; a host compiler or ninja alone makes none.
+    pub fn is_cuda(&self, toolkit: usize) -> bool {
+        const OTHERS: [&str; 6] = ["host_compiler", "ninja", "gcc", "ld", "python", "cmake"];
+        self.report.toolkits.get(toolkit).is_some_and(|t| {
+            t.version.is_some() || t.parts.keys().any(|part| !OTHERS.contains(&part.as_str()))
+        })
+    }
+
+    /// The rank of a toolkit: 0 is used most, the others are strangers to it.
+    pub fn rank(&self, toolkit: usize) -> usize {
+        self.ranks.get(toolkit).copied().unwrap_or(toolkit)
+    }
+
+    /// The process image that a pid ran at a moment.
+    pub fn process_at(&self, pid: u32, t: u64) -> Option<ProcessIndex> {
+        let mut found = None;
+        for (at, process) in self.processes.iter().enumerate() {
+            if process.pid == pid && (process.start <= t || found.is_none()) {
+                found = Some(at);
+            }
+        }
+        found
+    }
+
+    /// A process and those that led to it, innermost first.
+    pub fn ancestry(&self, process: ProcessIndex) -> Vec<ProcessIndex> {
+        let mut chain = vec![process];
+        let mut at = process;
+        // A parent always began earlier in the list; anything else is damage and ends the walk.
+        while let Some(parent) = self.processes.get(at).and_then(|p| p.parent)
+            && parent < at
+        {
+            chain.push(parent);
+            at = parent;
+        }
+        chain
+    }
+
+    /// Whether the traced command still runs, as far as the events tell.
+    pub fn running(&self) -> bool {
+        self.processes
+            .iter()
+            .any(|p| p.end.is_none() && p.replaced_by.is_none())
+    }
+}
+
+fn processes(model: &Model) -> Vec<ProcessRow> {
+    let row = |process: &jittrace_model::fold::Process| {
+        let exec = model.exec_of(process);
+        ProcessRow {
+            parent: process.parent,
+            pid: process.pid,
+            ppid: process.what.ppid,
+            program: process.program.clone(),
+            exe: process.what.exe.clone(),
+            argv: process.what.argv.clone(),
+            cwd: process.what.cwd.clone(),
+            env: process
+                .what
+                .env
+                .iter()
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+            start: process.start,
+            end: process.end,
+            exit: process.exit,
+            replaced_by: process.replaced_by,
+            not_followed: process.not_followed().map(str::to_owned),
+            event: process.id,
+            exit_event: process.exit_event,
+            exec_event: exec.map(|e| e.id),
+            python: exec.map(|e| e.what.python.clone()).unwrap_or_default(),
+            found: process.what.found,
+        }
+    };
+    model.processes().iter().map(row).collect()
+}
+
+fn libraries(model: &Model) -> Vec<LibraryRow> {
+    let mut rows: Vec<LibraryRow> = Vec::new();
+    for seen in model.libraries() {
+        let loaded = &seen.what;
+        let fact = model
+            .file(&loaded.path)
+            .or_else(|| model.file(&loaded.realpath));
+        let part = fact.and_then(|f| f.what.part.clone());
+        let artefact = model.cache_fact(&loaded.path).is_some();
+        let differs = loaded.explanation == Explanation::Differs;
+        if part.is_none() && !artefact && !differs {
+            continue;
+        }
+        rows.push(LibraryRow {
+            event: seen.id,
+            pid: seen.pid,
+            path: loaded.path.clone(),
+            realpath: loaded.realpath.clone(),
+            part: part.or_else(|| artefact.then(|| "jit".to_owned())),
+            version: fact.and_then(|f| f.what.version.clone()),
+            rule: loaded.rule,
+            rule_detail: loaded.rule_detail.clone(),
+            explanation: loaded.explanation,
+            requested: loaded.requested.clone(),
+            requested_by: loaded.requested_by.clone(),
+            candidates: loaded.candidates.clone(),
+            python: loaded.python.clone(),
+            error: None,
+        });
+    }
+    for seen in model.library_failures() {
+        let failed = &seen.what;
+        rows.push(LibraryRow {
+            event: seen.id,
+            pid: seen.pid,
+            path: failed.requested.clone(),
+            requested: Some(failed.requested.clone()),
+            requested_by: failed.requested_by.clone(),
+            candidates: failed.candidates.clone(),
+            python: failed.python.clone(),
+            error: Some(failed.error.clone()),
+            ..LibraryRow::default()
+        });
+    }
+    rows.sort_by_key(|row| row.event);
+    rows
+}

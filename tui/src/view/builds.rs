@@ -1,0 +1,348 @@
+//! Builds: what compiled what, as a tree, and as bars over time.
+//!
+//! The bars show where the time went and how much ran at once; a build that was done before, with the same tool and
+//! the same output, is marked as a duplicate, since many ranks that compile the same kernel cost a start its minutes.
+
+use std::collections::{HashMap, HashSet};
+
+use jittrace_model::report::Build;
+use ratatui::text::Line;
+
+use super::{Columns, tree::TreeRow};
+use crate::{app::App, snapshot::Snapshot, subject::Subject, text, theme::Tone};
+
+/// The orders in which builds can stand.
+pub const SORTS: [&str; 3] = ["as a tree", "slowest first", "by tool"];
+
+/// What is known of all builds together.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Facts {
+    /// Builds that repeat an earlier one, by position; what such a build ran in its turn is not counted again.
+    pub duplicates: HashSet<usize>,
+    /// Builds that have not ended.
+    pub running: usize,
+    /// Builds that failed.
+    pub failed: usize,
+    /// Most compilers that ran at one time.
+    pub parallel: usize,
+    /// When the first began.
+    pub start: u64,
+    /// When the last ended, or now.
+    pub end: u64,
+    /// The slowest build that runs no other, by position.
+    pub slowest: Option<usize>,
+}
+
+/// The rows.
+pub fn rows(snapshot: &Snapshot, folded: &HashSet<u32>, sort: usize) -> Vec<TreeRow> {
+    let builds = &snapshot.report.builds;
+    if sort > 0 {
+        let mut order: Vec<usize> = (0..builds.len()).collect();
+        match sort {
+            1 => order.sort_by_key(|&at| {
+                std::cmp::Reverse(builds.get(at).map(|b| length(b, snapshot.last_t)))
+            }),
+            _ => order.sort_by(|&a, &b| {
+                let tool = |at: usize| builds.get(at).map(|b| (b.tool.as_str(), b.start_ns));
+                tool(a).cmp(&tool(b))
+            }),
+        }
+        return order
+            .into_iter()
+            .map(|at| TreeRow {
+                at,
+                depth: 0,
+                below: 0,
+                folded: false,
+            })
+            .collect();
+    }
+    let by_id: HashMap<u32, usize> = builds
+        .iter()
+        .enumerate()
+        .map(|(at, b)| (b.id, at))
+        .collect();
+    let parents: Vec<Option<usize>> = builds
+        .iter()
+        .map(|b| b.parent.and_then(|id| by_id.get(&id).copied()))
+        .collect();
+    super::tree::rows(&parents, |at| builds.get(at).map_or(0, |b| b.id), folded)
+}
+
+/// What the builds say together.
+pub fn facts(snapshot: &Snapshot) -> Facts {
+    let builds = &snapshot.report.builds;
+    let mut facts = Facts {
+        start: builds.iter().map(|b| b.start_ns).min().unwrap_or(0),
+        ..Facts::default()
+    };
+    let parents: HashSet<u32> = builds.iter().filter_map(|b| b.parent).collect();
+    let mut seen: HashSet<(&str, &str, String)> = HashSet::new();
+    let by_id: HashMap<u32, usize> = builds
+        .iter()
+        .enumerate()
+        .map(|(at, b)| (b.id, at))
+        .collect();
+    // A parent's work is its child's too: nvcc runs itself again, gcc hands on to cc1plus.
+    let mut inner: HashSet<u32> = HashSet::new();
+    // Ends sort before starts of the same moment, so that a chain of builds is not two at once.
+    let mut moments: Vec<(u64, i32)> = Vec::new();
+    for (at, build) in builds.iter().enumerate() {
+        let end = build.start_ns + length(build, snapshot.last_t);
+        facts.end = facts.end.max(end);
+        match build.exit {
+            None if build.duration_ns.is_none() => facts.running += 1,
+            Some(exit) if !exit.is_success() => facts.failed += 1,
+            _ => {}
+        }
+        if !parents.contains(&build.id) {
+            moments.push((build.start_ns, 1));
+            moments.push((end, -1));
+            let slower = facts
+                .slowest
+                .and_then(|s| builds.get(s))
+                .is_none_or(|s| length(s, snapshot.last_t) < length(build, snapshot.last_t));
+            if slower {
+                facts.slowest = Some(at);
+            }
+        }
+        let parent = build
+            .parent
+            .and_then(|id| by_id.get(&id))
+            .and_then(|&at| builds.get(at));
+        let same_as_parent =
+            parent.is_some_and(|p| p.tool == build.tool && p.output == build.output);
+        let within = build.parent.is_some_and(|id| inner.contains(&id));
+        let mut again = false;
+        if let Some(output) = &build.output
+            && build.exit.is_none_or(|e| e.is_success())
+            && !output.starts_with("/tmp/")
+            && !same_as_parent
+        {
+            again = !seen.insert((build.tool.as_str(), output.as_str(), directory(build)));
+        }
+        if again && !within {
+            facts.duplicates.insert(at);
+        }
+        if again || within {
+            inner.insert(build.id);
+        }
+    }
+    moments.sort_unstable();
+    let mut now = 0;
+    for (_, step) in moments {
+        now += step;
+        facts.parallel = facts.parallel.max(usize::try_from(now).unwrap_or(0));
+    }
+    facts
+}
+
+/// The directory in which a relative output lies; absolute outputs need none.
+fn directory(build: &Build) -> String {
+    match build.output.as_deref() {
+        Some(output) if output.starts_with('/') => String::new(),
+        _ => build.cwd.clone(),
+    }
+}
+
+fn length(build: &Build, now: u64) -> u64 {
+    build
+        .duration_ns
+        .unwrap_or_else(|| now.saturating_sub(build.start_ns))
+}
+
+/// What a row is about.
+pub fn subject(app: &App, at: usize) -> Option<Subject> {
+    let row = app.rows.builds.get(at)?;
+    app.snapshot
+        .report
+        .builds
+        .get(row.at)
+        .map(|b| Subject::Build(b.id))
+}
+
+const TOOL: usize = 22;
+
+/// The titles.
+pub fn head(app: &App, width: usize) -> Line<'static> {
+    let mut out = Columns::new(app, width);
+    out.cell("tool", TOOL, Tone::Dim);
+    if app.timeline {
+        out.right("time", 8, Tone::Dim);
+        let facts = &app.rows.build_facts;
+        let span = text::duration(facts.end.saturating_sub(facts.start));
+        let room = out.room();
+        let start = format!("{} s", text::moment(facts.start));
+        out.rest(
+            &format!(
+                "{start}{}",
+                text::pad_left(&format!("+{span}"), room.saturating_sub(start.len()))
+            ),
+            Tone::Dim,
+        );
+    } else {
+        out.cell("version", 10, Tone::Dim);
+        out.right("time", 8, Tone::Dim);
+        out.cell("state", 9, Tone::Dim);
+        if width >= 100 {
+            out.cell("archs", 18, Tone::Dim);
+            out.cell("for", 14, Tone::Dim);
+        }
+        out.rest("output", Tone::Dim);
+    }
+    out.line()
+}
+
+/// A row.
+pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
+    let row = app.rows.builds.get(at)?;
+    let build = app.snapshot.report.builds.get(row.at)?;
+    let now = app.snapshot.last_t;
+    let toolkit = app.snapshot.toolkit_of_file(&build.path);
+    let tone = toolkit.map_or(Tone::Plain, |t| Tone::Toolkit(app.snapshot.rank(t)));
+    let mut out = Columns::new(app, width);
+    let indent = "  ".repeat(row.depth.min(6));
+    let tail = if row.folded {
+        format!(" (+{})", row.below)
+    } else {
+        String::new()
+    };
+    let name = format!(
+        "{indent}{} {}{tail}",
+        app.theme.fold(row.below > 0, row.folded),
+        build.tool
+    );
+    out.cell(&name, TOOL, tone);
+    let time = text::duration(length(build, now));
+    let running = build.exit.is_none() && build.duration_ns.is_none();
+    let duplicate = app.rows.build_facts.duplicates.contains(&row.at);
+    let (state, state_tone) = match build.exit {
+        Some(exit) if exit.is_success() && duplicate => ("again".to_owned(), Tone::Warning),
+        Some(exit) => super::exit_word(exit),
+        None if running && app.progress.complete => ("no end".to_owned(), Tone::Dim),
+        None if running => ("running".to_owned(), Tone::Accent),
+        None => ("ended".to_owned(), Tone::Dim),
+    };
+    if app.timeline {
+        out.right(&time, 8, Tone::Plain);
+        bar(app, build, running, &state, state_tone, tone, &mut out);
+        return Some(out.line());
+    }
+    out.cell(build.version.as_deref().unwrap_or(""), 10, tone);
+    out.right(&time, 8, Tone::Plain);
+    out.cell(&state, 9, state_tone);
+    if width >= 100 {
+        out.cell(&build.archs.join(" "), 18, Tone::Plain);
+        out.cell(build.started_by.as_deref().unwrap_or(""), 14, Tone::Dim);
+    }
+    let room = out.room();
+    match &build.message {
+        Some(message) => out.rest(message, Tone::Error),
+        None => out.path(
+            build.output.as_deref().unwrap_or(&build.path),
+            room,
+            Tone::Dim,
+        ),
+    };
+    Some(out.line())
+}
+
+/// The bar of one build; its state stands where there is room beside it.
+fn bar(
+    app: &App,
+    build: &Build,
+    running: bool,
+    state: &str,
+    state_tone: Tone,
+    tone: Tone,
+    out: &mut Columns<'_>,
+) {
+    let facts = &app.rows.build_facts;
+    let room = out.room();
+    if room == 0 {
+        return;
+    }
+    let span = facts.end.saturating_sub(facts.start).max(1);
+    let place = |t: u64| {
+        let part = u128::from(t.saturating_sub(facts.start)) * room as u128 / u128::from(span);
+        usize::try_from(part).unwrap_or(room).min(room)
+    };
+    let start = place(build.start_ns).min(room - 1);
+    let end = place(build.start_ns + length(build, app.snapshot.last_t)).clamp(start + 1, room);
+    let [full, growing, failed] = app.theme.bar();
+    let glyph = if running {
+        growing
+    } else if build.exit.is_some_and(|e| !e.is_success()) {
+        failed
+    } else {
+        full
+    };
+    let bar_tone = match state_tone {
+        Tone::Error | Tone::Warning => state_tone,
+        _ if running => Tone::Accent,
+        _ => tone,
+    };
+    let label = match (state, &build.output) {
+        ("ok" | "ended", Some(output)) => text::base(output).to_owned(),
+        (state, Some(output)) => format!("{state} {}", text::base(output)),
+        (state, None) => state.to_owned(),
+    };
+    let label = app.theme.glyphs(&text::clean(&label)).into_owned();
+    let bar = glyph.repeat(end - start);
+    let wanted = text::width(&label) + 1;
+    if room - end >= wanted {
+        out.push(" ".repeat(start), Tone::Plain);
+        out.push(bar, bar_tone);
+        out.push(format!(" {label}"), Tone::Dim);
+    } else if start > wanted {
+        out.push(text::pad_left(&format!("{label} "), start), Tone::Dim);
+        out.push(bar, bar_tone);
+    } else {
+        out.push(" ".repeat(start), Tone::Plain);
+        out.push(bar, bar_tone);
+        if room - end > 8 {
+            out.rest(&format!(" {label}"), Tone::Dim);
+        }
+    }
+}
+
+/// All builds in one line.
+pub fn footer(app: &App, width: usize) -> Line<'static> {
+    let facts = &app.rows.build_facts;
+    let builds = &app.snapshot.report.builds;
+    let mut out = Columns::new(app, width);
+    let separator = app.theme.separator();
+    out.rest(
+        &format!("{} runs", text::count(builds.len() as u64)),
+        Tone::Heading,
+    );
+    if facts.running > 0 && !app.progress.complete {
+        out.rest(
+            &format!("{separator}{} running now", facts.running),
+            Tone::Accent,
+        );
+    }
+    if facts.failed > 0 {
+        out.rest(&format!("{separator}{} failed", facts.failed), Tone::Error);
+    }
+    if !facts.duplicates.is_empty() {
+        out.rest(
+            &format!("{separator}{} done before", facts.duplicates.len()),
+            Tone::Warning,
+        );
+    }
+    out.rest(&format!("{separator}{} at once", facts.parallel), Tone::Dim);
+    if let Some(slowest) = facts.slowest.and_then(|at| builds.get(at)) {
+        let what = slowest
+            .output
+            .as_deref()
+            .map(text::base)
+            .unwrap_or(&slowest.tool);
+        let time = text::duration(length(slowest, app.snapshot.last_t));
+        out.rest(
+            &format!("{separator}slowest: {} {what} {time}", slowest.tool),
+            Tone::Dim,
+        );
+    }
+    out.line()
+}

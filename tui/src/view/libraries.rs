@@ -1,0 +1,89 @@
+//! Libraries: the CUDA files that were mapped, the rule that chose each, and who asked; failed loads among them.
+
+use ratatui::text::Line;
+
+use super::Columns;
+use crate::{app::App, snapshot::Snapshot, subject::Subject, text, theme::Tone};
+
+/// The orders in which libraries can stand.
+pub const SORTS: [&str; 3] = ["by time", "by part", "by path"];
+
+/// The rows: positions in the snapshot's list.
+pub fn rows(snapshot: &Snapshot, process: Option<u32>, sort: usize) -> Vec<usize> {
+    let libraries = &snapshot.libraries;
+    let mut rows: Vec<usize> = (0..libraries.len())
+        .filter(|&at| {
+            libraries
+                .get(at)
+                .is_some_and(|l| process.is_none_or(|pid| l.pid == pid))
+        })
+        .collect();
+    match sort {
+        1 => rows.sort_by_key(|&at| libraries.get(at).map(|l| (l.part.clone(), l.path.clone()))),
+        2 => rows.sort_by_key(|&at| libraries.get(at).map(|l| l.path.clone())),
+        _ => {}
+    }
+    rows
+}
+
+/// What a row is about.
+pub fn subject(app: &App, at: usize) -> Option<Subject> {
+    let row = app.rows.libraries.get(at)?;
+    app.snapshot
+        .libraries
+        .get(*row)
+        .map(|l| Subject::Library(l.event))
+}
+
+/// The titles.
+pub fn head(app: &App, width: usize) -> Line<'static> {
+    let mut out = Columns::new(app, width);
+    out.right("pid", 7, Tone::Dim);
+    out.cell("part", 10, Tone::Dim);
+    out.cell("version", 10, Tone::Dim);
+    out.cell("rule", 15, Tone::Dim);
+    if width >= 120 {
+        out.cell("asked by", 28, Tone::Dim);
+    }
+    out.rest("file", Tone::Dim);
+    out.line()
+}
+
+/// A row.
+pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
+    let row = app.rows.libraries.get(at)?;
+    let library = app.snapshot.libraries.get(*row)?;
+    let toolkit = app.snapshot.toolkit_of_file(&library.path);
+    let tone = toolkit.map_or(Tone::Plain, |t| Tone::Toolkit(app.snapshot.rank(t)));
+    let mut out = Columns::new(app, width);
+    out.right(&library.pid.to_string(), 7, Tone::Dim);
+    out.cell(library.part.as_deref().unwrap_or(""), 10, Tone::Plain);
+    out.cell(library.version.as_deref().unwrap_or(""), 10, tone);
+    match &library.error {
+        Some(_) => out.cell("failed", 15, Tone::Error),
+        None => {
+            let rule_tone = match library.explanation {
+                jittrace_model::event::Explanation::Differs => Tone::Warning,
+                _ => Tone::Plain,
+            };
+            out.cell(library.rule.word(), 15, rule_tone)
+        }
+    };
+    if width >= 120 {
+        let by = match &library.requested_by {
+            Some(object) => text::base(object).to_owned(),
+            None => crate::summary::asker(&library.python),
+        };
+        out.cell(&by, 28, Tone::Dim);
+    }
+    match &library.error {
+        Some(error) => {
+            out.rest(&format!("{}: {error}", library.path), Tone::Error);
+        }
+        None => {
+            let room = out.room();
+            out.path(text::straight(&library.path, &library.realpath), room, tone);
+        }
+    }
+    Some(out.line())
+}

@@ -1,0 +1,107 @@
+//! Processes: the tree of what ran, how each ended, and what could not be looked into.
+
+use std::collections::HashSet;
+
+use ratatui::text::Line;
+
+use super::{Columns, tree::TreeRow};
+use crate::{app::App, snapshot::Snapshot, text, theme::Tone};
+
+/// The orders in which processes can stand.
+pub const SORTS: [&str; 3] = ["as a tree", "latest first", "longest first"];
+
+/// The rows.
+pub fn rows(snapshot: &Snapshot, folded: &HashSet<usize>, sort: usize) -> Vec<TreeRow> {
+    let processes = &snapshot.processes;
+    if sort == 0 {
+        let parents: Vec<Option<usize>> = processes.iter().map(|p| p.parent).collect();
+        return super::tree::rows(&parents, |at| at, folded);
+    }
+    let mut order: Vec<usize> = (0..processes.len()).collect();
+    order.sort_by_key(|&at| {
+        std::cmp::Reverse(processes.get(at).map(|p| match sort {
+            1 => p.start,
+            _ => p.end.unwrap_or(snapshot.last_t).saturating_sub(p.start),
+        }))
+    });
+    order
+        .into_iter()
+        .map(|at| TreeRow {
+            at,
+            depth: 0,
+            below: 0,
+            folded: false,
+        })
+        .collect()
+}
+
+/// The titles.
+pub fn head(app: &App, width: usize) -> Line<'static> {
+    let mut out = Columns::new(app, width);
+    out.right("pid", 8, Tone::Dim);
+    out.right("start", 9, Tone::Dim);
+    out.right("time", 8, Tone::Dim);
+    out.cell("state", 10, Tone::Dim);
+    if width >= 100 {
+        out.cell("toolkit", 16, Tone::Dim);
+    }
+    out.rest("program", Tone::Dim);
+    out.line()
+}
+
+/// A row.
+pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
+    let row = app.rows.processes.get(at)?;
+    let process = app.snapshot.processes.get(row.at)?;
+    let mut out = Columns::new(app, width);
+    out.right(&process.pid.to_string(), 8, Tone::Plain);
+    out.right(&text::moment(process.start), 9, Tone::Dim);
+    let end = process.end.unwrap_or(app.snapshot.last_t);
+    out.right(
+        &text::duration(end.saturating_sub(process.start)),
+        8,
+        Tone::Dim,
+    );
+    let (state, tone) = match (process.exit, process.replaced_by) {
+        (_, Some(_)) => ("then".to_owned(), Tone::Dim),
+        (Some(exit), None) => super::exit_word(exit),
+        (None, None) if process.end.is_some() => ("ended".to_owned(), Tone::Dim),
+        (None, None) if app.progress.complete => ("no end".to_owned(), Tone::Dim),
+        (None, None) => ("running".to_owned(), Tone::Accent),
+    };
+    out.cell(&state, 10, tone);
+    let toolkit = app.snapshot.toolkit_of_file(&process.program);
+    let tone = toolkit.map_or(Tone::Plain, |t| Tone::Toolkit(app.snapshot.rank(t)));
+    if width >= 100 {
+        let id = toolkit
+            .and_then(|t| app.snapshot.report.toolkits.get(t))
+            .map_or("", |t| t.id.as_str());
+        out.cell(id, 16, tone);
+    }
+    let tail = if row.folded {
+        format!(" (+{})", row.below)
+    } else {
+        String::new()
+    };
+    out.rest(
+        &format!(
+            "{}{} ",
+            "  ".repeat(row.depth.min(10)),
+            app.theme.fold(row.below > 0, row.folded)
+        ),
+        Tone::Dim,
+    );
+    out.rest(&format!("{}{tail}", text::base(&process.program)), tone);
+    if let Some(reason) = &process.not_followed {
+        out.rest(&format!("  not followed: {reason}"), Tone::Warning);
+    }
+    let arguments = process
+        .argv
+        .iter()
+        .skip(1)
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(" ");
+    out.rest(&format!(" {arguments}"), Tone::Dim);
+    Some(out.line())
+}

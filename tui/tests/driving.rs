@@ -1,0 +1,296 @@
+//! What keys do, on recorded traces: moving, evidence, search, filter, copying, leaving.
+
+mod common;
+
+use common::{finish, frame, open, press, read, show, text, type_in};
+use jittrace_model::report::Exit;
+use jittrace_tui::{
+    App, Mode, Outcome, Setup,
+    app::{Effect, Focus, Msg},
+    theme::{Theme, Tone},
+    view::{self, View},
+    worker::{Input, Published},
+};
+
+/// The text of the selected row.
+fn selected(app: &App) -> String {
+    view::row_text(app, app.view, app.list().selected)
+}
+
+#[test]
+fn the_older_toolkit_stands_out_and_its_evidence_is_one_key_away() {
+    let mut app = open("sm120", 120, 40);
+    let screen = text(&app);
+    assert!(screen.contains("12.4B≠"), "{screen}");
+    // The stranger has another colour than the toolkit that most use.
+    let buffer = frame(&app);
+    let colour_of = |what: &str| {
+        (0..buffer.area.height)
+            .flat_map(|row| (0..buffer.area.width).map(move |column| (column, row)))
+            .find(|&(column, row)| {
+                what.chars().zip(column..).all(|(c, at)| {
+                    at < buffer.area.width && buffer[(at, row)].symbol() == c.to_string()
+                })
+            })
+            .map(|at| buffer[at].fg)
+    };
+    assert_eq!(colour_of("12.4B"), app.theme.style(Tone::Toolkit(1)).fg);
+    assert_eq!(colour_of("13.0A"), app.theme.style(Tone::Toolkit(0)).fg);
+    press(&mut app, "Enter");
+    let screen = text(&app);
+    for told in [
+        "nvcc 12.4.131",
+        "it is the first on PATH",
+        "get_cuda_version",
+        "in process",
+        "differs from",
+    ] {
+        assert!(screen.contains(told), "{told} in\n{screen}");
+    }
+}
+
+#[test]
+fn every_link_of_the_evidence_leads_somewhere() {
+    for trace in common::TRACES {
+        for place in ["1", "3", "4", "5", "6", "7 g"] {
+            let mut app = open(trace, 120, 40);
+            press(&mut app, place);
+            press(&mut app, "Enter");
+            let links = app.why.as_ref().map_or(0, |w| w.links.len());
+            for at in 0..links.min(16) {
+                press(&mut app, "1");
+                press(&mut app, place);
+                press(&mut app, "Enter");
+                for _ in 0..at {
+                    press(&mut app, "Down");
+                }
+                let Some(why) = app.why.clone() else { continue };
+                let Some(jittrace_tui::why::Target::Go(subject)) =
+                    why.links.get(why.selected).map(|l| l.target.clone())
+                else {
+                    continue;
+                };
+                press(&mut app, "Enter");
+                assert_eq!(app.view, subject.view(), "{trace} {place} {at}");
+                let shown = app.why.as_ref().map(|w| w.subject.clone());
+                assert_eq!(shown.as_ref(), Some(&subject), "{trace} {place} {at}");
+                assert_ne!(
+                    app.why
+                        .as_ref()
+                        .and_then(|w| w.links.first())
+                        .map(|l| l.text.as_str()),
+                    Some("This is not part of the trace any more.")
+                );
+                // And back again.
+                press(&mut app, "H");
+                assert_eq!(
+                    app.why.clone().map(|w| w.subject),
+                    Some(why.subject),
+                    "{trace} {place} {at}"
+                );
+                press(&mut app, "Esc");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_filter_shrinks_the_list_and_its_error_points_at_the_column() {
+    let mut app = open("sm120", 100, 30);
+    press(&mut app, "7");
+    let all = app.events.rows.len();
+    press(&mut app, "f");
+    type_in(&mut app, "kind:exec nvcc");
+    press(&mut app, "Enter");
+    finish(&mut app);
+    let some = app.events.rows.len();
+    assert!(some > 0 && some < all, "{some} of {all}");
+    for at in 0..some {
+        assert!(view::row_text(&app, View::Events, at).contains("nvcc"));
+    }
+    press(&mut app, "f");
+    type_in(&mut app, " (");
+    press(&mut app, "Enter");
+    let screen = text(&app);
+    assert!(
+        screen.contains("▲ this parenthesis is not closed"),
+        "{screen}"
+    );
+    let caret = screen
+        .lines()
+        .find_map(|l| l.find('▲').map(|at| l[..at].chars().count()));
+    let typed = screen
+        .lines()
+        .last()
+        .and_then(|l| l.find('(').map(|at| l[..at].chars().count()));
+    assert_eq!(caret, typed);
+    // Leaving the line keeps the filter that was there; x shows everything.
+    press(&mut app, "Esc");
+    assert_eq!(app.events.rows.len(), some);
+    press(&mut app, "x");
+    assert_eq!(app.events.rows.len(), all);
+}
+
+#[test]
+fn a_paste_with_newlines_starts_nothing() {
+    let mut app = open("sm120", 100, 30);
+    press(&mut app, "7 f");
+    app.update(Msg::Paste("kind:exec\nq\nnvcc\n".to_owned()));
+    let screen = text(&app);
+    assert!(screen.contains("filter kind:exec q nvcc"), "{screen}");
+    // And without a line to type in, a paste presses no keys.
+    press(&mut app, "Esc");
+    let effects = app.update(Msg::Paste("q".to_owned()));
+    assert_eq!(effects, []);
+}
+
+#[test]
+fn a_search_goes_on_and_back_and_is_highlighted() {
+    let mut app = open("healthy", 120, 40);
+    press(&mut app, "4 /");
+    type_in(&mut app, "cicc");
+    press(&mut app, "Enter");
+    let first = app.list().selected;
+    assert!(selected(&app).contains("cicc"), "{}", selected(&app));
+    press(&mut app, "n");
+    let second = app.list().selected;
+    assert_ne!(first, second);
+    press(&mut app, "N");
+    assert_eq!(app.list().selected, first);
+    let buffer = frame(&app);
+    let found = app.theme.found();
+    assert!(buffer.content.iter().any(|cell| Some(cell.bg) == found.bg));
+}
+
+#[test]
+fn following_lets_go_when_one_goes_up() {
+    let mut app = open("healthy", 100, 30);
+    press(&mut app, "7");
+    let last = app.events.rows.len() - 1;
+    assert!(app.events.follow);
+    assert_eq!(app.list().selected, last);
+    press(&mut app, "Up");
+    assert!(!app.events.follow);
+    press(&mut app, "G");
+    assert!(app.events.follow);
+}
+
+#[test]
+fn what_is_copied_is_said_and_is_right() {
+    let mut app = open("sm120", 120, 40);
+    let effects = press(&mut app, "y");
+    let [Effect::Copy(path)] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
+    assert!(path.ends_with("/cuda-12.4/bin/nvcc"), "{path}");
+    assert!(text(&app).contains("copied"));
+    let mut app = open("healthy", 120, 40);
+    press(&mut app, "4 Down");
+    let effects = press(&mut app, "Y");
+    let [Effect::Copy(command)] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
+    assert!(command.starts_with("cd -- "), "{command}");
+    assert!(!command.contains("LD_PRELOAD"), "{command}");
+}
+
+fn launched() -> App {
+    let (header, events) = read("sm120");
+    let setup = Setup {
+        mode: Mode::Launch,
+        theme: Theme::default(),
+        trace: "x.jtrace".into(),
+    };
+    let mut app = App::new(header.clone(), setup);
+    app.update(Msg::Resize(100, 30));
+    common::feed(&mut app, header, events);
+    app
+}
+
+#[test]
+fn leaving_a_running_program_asks() {
+    let mut app = launched();
+    assert_eq!(press(&mut app, "q"), []);
+    assert!(text(&app).contains("still running"));
+    assert_eq!(press(&mut app, "Esc"), []);
+    assert_eq!(press(&mut app, "q l"), [Effect::End(Outcome::Leave)]);
+    assert_eq!(press(&mut app, "q s"), [Effect::End(Outcome::Stop)]);
+    app.update(Msg::Published(Published::Other(Input::Ended(Exit {
+        code: Some(0),
+        signal: None,
+    }))));
+    assert_eq!(press(&mut app, "q"), [Effect::End(Outcome::Quit)]);
+}
+
+#[test]
+fn keys_reach_the_program_only_while_it_has_them() {
+    let mut app = launched();
+    app.update(Msg::Published(Published::Other(Input::Output(
+        b"\x1b[1;32mready\x1b[0m> ".to_vec(),
+    ))));
+    press(&mut app, "8");
+    assert!(text(&app).contains("ready>"));
+    press(&mut app, "i");
+    assert_eq!(app.focus, Focus::Program);
+    assert_eq!(press(&mut app, "q"), [Effect::Send(b"q".to_vec())]);
+    assert_eq!(press(&mut app, "Ctrl-c"), [Effect::Send(vec![3])]);
+    let effects = app.update(Msg::Paste("a\nb".into()));
+    assert_eq!(effects, [Effect::Send(b"a\rb".to_vec())]);
+    press(&mut app, "Ctrl-5");
+    assert_eq!(app.focus, Focus::List);
+    // A smaller window is a smaller terminal for the program too.
+    let effects = app.update(Msg::Resize(60, 20));
+    assert!(
+        matches!(effects.as_slice(), [Effect::ResizeTerminal(60, _)]),
+        "{effects:?}"
+    );
+}
+
+#[test]
+fn nothing_but_ascii_is_drawn_where_asked() {
+    for trace in common::TRACES {
+        let (header, events) = read(trace);
+        let theme = Theme {
+            unicode: false,
+            ..Theme::default()
+        };
+        let mut app = show(
+            header,
+            events,
+            Setup {
+                theme,
+                ..Setup::default()
+            },
+        );
+        app.update(Msg::Resize(120, 40));
+        for keys in [
+            "1", "Enter", "2", "3", "4", "t", "5", "6", "Enter", "7", "Enter", "?", "Esc", ":",
+            "Esc", "e", "Esc", "f",
+        ] {
+            press(&mut app, keys);
+            let screen = text(&app);
+            assert!(
+                screen.is_ascii(),
+                "{trace} {keys}\n{}",
+                screen.chars().filter(|c| !c.is_ascii()).collect::<String>()
+            );
+        }
+    }
+}
+
+#[test]
+fn help_lists_the_keys_of_the_view_in_front_and_can_be_searched() {
+    let mut app = open("sm120", 100, 40);
+    press(&mut app, "4 ?");
+    let screen = text(&app);
+    assert!(screen.contains("bars over time"), "{screen}");
+    assert!(
+        !screen.contains("show only what passes a filter"),
+        "{screen}"
+    );
+    press(&mut app, "/");
+    type_in(&mut app, "report");
+    let screen = text(&app);
+    assert!(screen.contains("write the report"), "{screen}");
+    assert!(!screen.contains("bars over time"), "{screen}");
+}
