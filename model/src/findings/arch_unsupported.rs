@@ -165,9 +165,7 @@ fn override_sentence(view: &View<'_>, draft: Draft, tool: &Tool<'_>, part: &str)
 
 /// The variable by which the component that carries a tool lets it be replaced.
 fn override_variable(view: &View<'_>, tool: &Tool<'_>) -> Option<&'static str> {
-    let carrier = view
-        .carrier(tool.path())
-        .unwrap_or_else(|| view.asker(tool).component);
+    let carrier = view.carrier(tool.path())?;
     component::override_of(&carrier, tool.process.name()).map(|o| o.variable)
 }
 

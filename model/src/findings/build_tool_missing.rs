@@ -13,7 +13,7 @@ use super::{
 use crate::{
     event::ExecFailed,
     fold::{ProcessIndex, Seen},
-    resolve::asker,
+    resolve::{asker, tool::Kind},
 };
 
 /// Programs whose absence stops a build.
@@ -69,6 +69,9 @@ fn by_exec(
     failures: &[&Seen<ExecFailed>],
 ) -> Option<Draft> {
     let first = failures.first()?;
+    if is_for_nvcc(view, process, tool) {
+        return None;
+    }
     if ran_later(view, process, tool, first.t) || replaced(view, process, tool, first.t) {
         return None;
     }
@@ -167,7 +170,7 @@ fn by_shell(view: &View<'_>) -> Vec<Draft> {
         let known = view.model.exec_failures().iter().any(|f| {
             name(&f.what.path) == *tool && f.process.is_some_and(|p| view.related(p, process))
         });
-        if known || ran_later(view, process, tool, message.t) {
+        if known || ran_later(view, process, tool, message.t) || is_for_nvcc(view, process, tool) {
             continue;
         }
         let asker = view
@@ -193,6 +196,14 @@ fn by_shell(view: &View<'_>) -> Vec<Draft> {
         drafts.push(remedy(view, draft, process, tool));
     }
     drafts
+}
+
+/// A part of the toolkit that nvcc looked for: then the toolkit is incomplete.
+fn is_for_nvcc(view: &View<'_>, process: ProcessIndex, tool: &str) -> bool {
+    matches!(Kind::of(tool), Some(Kind::CudaTool | Kind::Ptxas))
+        && view
+            .line(process)
+            .any(|p| Kind::of(p.name()) == Some(Kind::Nvcc))
 }
 
 fn ran_later(view: &View<'_>, process: ProcessIndex, tool: &str, t: u64) -> bool {

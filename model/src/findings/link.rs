@@ -84,7 +84,10 @@ const FOLLOWS: &[(&str, &[&str])] = &[
         "toolkit-incomplete",
         &["toolkit-root-malformed", "headers-differ-from-nvcc"],
     ),
-    ("nvcc-missing", &["toolkit-root-malformed"]),
+    (
+        "nvcc-missing",
+        &["toolkit-root-malformed", "cache-stale-build-file"],
+    ),
     (
         "build-tool-missing",
         &["toolkit-root-malformed", "nvcc-missing"],

@@ -5,7 +5,7 @@
 
 use super::View;
 use crate::{
-    event::{Candidate, EventId, Frame, LibraryFailed, LibraryLoaded},
+    event::{Candidate, EventId, Frame, LibraryFailed, LibraryLoaded, Message},
     fold::{ProcessIndex, Seen},
     report::Severity,
     toolkit::Version,
@@ -124,12 +124,33 @@ pub(super) fn failures<'a>(view: &View<'a>) -> Vec<Failure<'a>> {
             t: message.t,
             pid: message.pid,
             process: message.process,
-            object: object.unwrap_or_default(),
+            object: object
+                .or_else(|| unanswered(view, message))
+                .unwrap_or_default(),
             reason,
             text: message.what.text.clone(),
         });
     }
     failures
+}
+
+/// The last request of a process for a file whose outcome was never told.
+fn unanswered(view: &View<'_>, message: &Seen<Message>) -> Option<String> {
+    let request =
+        view.model.requests().iter().rfind(|r| {
+            r.process == message.process && r.t <= message.t && r.what.name.contains('/')
+        })?;
+    let answered = view
+        .model
+        .libraries()
+        .iter()
+        .any(|l| l.what.request == Some(request.id))
+        || view
+            .model
+            .library_failures()
+            .iter()
+            .any(|f| f.what.request == Some(request.id));
+    (!answered).then(|| request.what.name.clone())
 }
 
 fn same(a: &Reason, b: &Reason) -> bool {
@@ -188,7 +209,8 @@ pub(super) fn loaded_later<'a>(
     view.loaded(failure.process).find(|l| {
         l.t > failure.t
             && super::words::name(&l.what.path) == wanted
-            && l.what.request != failure.seen.and_then(|s| s.what.request)
+            && (l.what.request.is_none()
+                || l.what.request != failure.seen.and_then(|s| s.what.request))
     })
 }
 
@@ -270,7 +292,15 @@ fn parse(text: &str) -> (Option<String>, Reason) {
     }
     if let Some(at) = text.find(": cannot open shared object file") {
         return match word_before(at) {
-            Some(name) => (None, Reason::NoFile { name }),
+            // Some programs put the object that was to be loaded before the loader's words.
+            Some(name) => (
+                text.get(..at)
+                    .unwrap_or_default()
+                    .split([' ', '\'', '"', ','])
+                    .rfind(|word| word.starts_with('/') && word.contains(".so") && *word != name)
+                    .map(str::to_owned),
+                Reason::NoFile { name },
+            ),
             None => (None, Reason::Other),
         };
     }
@@ -333,6 +363,17 @@ mod tests {
                 Reason::NoVersion {
                     library: "/c/libcublas.so.12".into(),
                     version: "libcublas.so.12".into()
+                }
+            )
+        );
+        assert_eq!(
+            parse(
+                "Failed to load dynamic shared library /c/page.so libcudart.so.12: cannot open shared object file"
+            ),
+            (
+                Some("/c/page.so".into()),
+                Reason::NoFile {
+                    name: "libcudart.so.12".into()
                 }
             )
         );
