@@ -362,13 +362,17 @@ impl Translate {
     }
 
     fn dl_settled(&mut self, at: At, settled: &record::DlSettled<'_>, sink: &mut impl Sink) {
-        let Some(request) = self.process(at).requests.remove(&(settled.request as u32)) else {
-            return;
-        };
+        let requests = &mut self.process(at).requests;
+        let sequence = settled.request as u32;
         let path = settled.path.get().unwrap_or_default();
-        if request.loaded || request.failed || path.is_empty() {
+        // Without a handle nothing is known yet but that the call has returned: dlerror may still say why it failed.
+        let is_open = |r: &Request| !r.loaded && !r.failed;
+        if path.is_empty() && requests.get(&sequence).is_some_and(is_open) {
             return;
         }
+        let Some(request) = requests.remove(&sequence).filter(is_open) else {
+            return;
+        };
         sink.put(at.draft(Body::LibraryLoaded(Box::new(LibraryLoaded {
             path: path.to_owned(),
             requested: Some(request.request.name),
@@ -394,7 +398,19 @@ impl Translate {
     }
 
     fn dl_error(&mut self, at: At, error: &record::DlError<'_>, sink: &mut impl Sink) {
-        let Some(request) = self.process(at).requests.get_mut(&(error.request as u32)) else {
+        let requests = &mut self.process(at).requests;
+        // An error of no open request is about the thread's last one that nothing has answered; but dlsym complains of
+        // undefined symbols in the same words as dlopen.
+        let is_of_a_look_up = owned(error.text).contains("undefined symbol");
+        let last = requests
+            .iter()
+            .filter(|(_, r)| r.tid == at.header.tid && !r.loaded && !r.failed)
+            .max_by_key(|(_, r)| r.event)
+            .map(|(sequence, _)| *sequence);
+        let sequence = Some(error.request as u32)
+            .filter(|s| *s != 0)
+            .or(last.filter(|_| !is_of_a_look_up));
+        let Some(request) = sequence.and_then(|s| requests.get_mut(&s)) else {
             return;
         };
         request.failed = true;
