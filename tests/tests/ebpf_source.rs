@@ -488,6 +488,86 @@ fn calls_are_told_without_attach_cookies() {
     assert!(returned(&told).iter().all(|call| call.object.is_none()));
 }
 
+/// The driver's exports jump through slots that relocations fill; the returns are those of the functions behind.
+#[test]
+fn returns_behind_a_table_of_functions_are_seen() {
+    let Some(session) = session("returns_behind_a_table_of_functions_are_seen") else {
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let library = compile(
+        directory.path(),
+        "cuda.c",
+        r#"
+        static int driver(int *v) { if (!v) return 1; *v = 13010; return 0; }
+        static int load(void **m, const void *image) { return ((const char *)image)[0] == '.' ? 222 : 209; }
+        __attribute__((visibility("hidden"))) int (*driver_slot)(int *) = driver;
+        __attribute__((visibility("hidden"))) int (*load_slot)(void **, const void *) = load;
+        int cuDriverGetVersion(int *v) { return driver_slot(v); }
+        int cuModuleLoadData(void **m, const void *image) { return load_slot(m, image); }
+        "#,
+        "libcuda.so.1",
+        &["-shared", "-fPIC", "-O2", "-Wl,-soname,libcuda.so.1"],
+    );
+    let program = compile(
+        directory.path(),
+        "user.c",
+        r#"
+        #include <stdio.h>
+        int cuDriverGetVersion(int *); int cuModuleLoadData(void **, const void *);
+        int main(void) {
+            int v = 0; void *m;
+            cuDriverGetVersion(&v);
+            printf("%d %d\n", v, cuModuleLoadData(&m, ".version 9.9\n.target sm_120\n"));
+            return 0;
+        }
+        "#,
+        "user",
+        &["-L.", "-l:libcuda.so.1", "-Wl,-rpath,$ORIGIN"],
+    );
+    session.source.watch_file(&library).unwrap();
+    let (output, _) = session.run(&mut Command::new(&program));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "13010 222\n");
+    let told = session.finish();
+    assert_eq!(lost(&told), []);
+    let calls: Vec<_> = returned(&told)
+        .into_iter()
+        .map(|call| (call.name(), call.status(), call.number()))
+        .collect();
+    assert_eq!(
+        calls,
+        [
+            ("cuDriverGetVersion", Some(0), Some(13010)),
+            ("cuModuleLoadData", Some(222), None)
+        ]
+    );
+    let load = returned(&told).into_iter().next_back().unwrap();
+    let (_, image) = load.image().expect("the image that was passed");
+    assert!(
+        image.starts_with(b".version 9.9\n.target sm_120\n\0"),
+        "{image:?}"
+    );
+    let watched: Vec<_> = told
+        .iter()
+        .filter_map(|observation| match &observation.event {
+            KernelEvent::Watching(object) if object.path == library => {
+                Some(object.functions.clone())
+            }
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    assert!(
+        watched.len() == 2
+            && watched
+                .iter()
+                .all(|one| matches!(one.returns, ReturnProbes::EveryRet(_))),
+        "{watched:?}"
+    );
+    // The table may be rewritten, so the entries are told too.
+    assert_eq!(entered(&told).len(), 2);
+}
+
 #[test]
 fn a_statically_linked_copy_is_found_in_the_symbol_table() {
     let Some(session) = session("a_statically_linked_copy_is_found_in_the_symbol_table") else {

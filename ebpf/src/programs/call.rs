@@ -232,8 +232,12 @@ fn returned(regs: *mut pt_regs, stack: u64, cookie: u64) -> u32 {
     let frame = Frame { thread: key, stack };
     // SAFETY: the entry belongs to this thread alone.
     let Some(&entered) = (unsafe { ENTERED.get(frame) }) else {
-        // A call whose entry was filtered ends here too; only unfiltered functions can miss their entry.
-        if spec(cookie).is_some_and(|spec| spec.filter_argument == NO_FILTER) {
+        // Calls whose entry was filtered end here too, and other functions that share the code behind a table.
+        let alone = spec(cookie).is_some_and(|spec| {
+            let by_spec = spec.report & report::ENTRY != 0 && spec.report & report::LOADER == 0;
+            spec.filter_argument == NO_FILTER && !by_spec && !Cookie(cookie).tells_entry()
+        });
+        if alone {
             count_lost(lost::UNPAIRED);
         }
         return 0;

@@ -9,7 +9,7 @@ use aya::{
 };
 use jittrace_ebpf::{
     BORING_MAP, CONSTANTS, CallSpec, Constants, ENDING, FILE_RING_MAP, FOLLOWED_MAP, FileShape,
-    RING_BYTES, RING_MAP, SHAPES_MAP, SPECS_MAP,
+    RING_BYTES, RING_MAP, SHAPES_MAP, SPECS_MAP, report,
 };
 
 use super::{
@@ -249,6 +249,17 @@ pub(crate) enum Probe {
 }
 
 impl Loaded {
+    /// Has every entry of function `index` told: what the cookie says per object where there are cookies.
+    pub(crate) fn tell_entries(&mut self, index: u16) -> Result<(), SourceError> {
+        let full = |error| SourceError::refused("filling the BPF tables", &error);
+        let mut specs: Array<_, Shared<CallSpec>> =
+            Array::try_from(map(&mut self.ebpf, SPECS_MAP)?).map_err(full)?;
+        let index = u32::from(index);
+        let Shared(mut spec) = specs.get(&index, 0).map_err(full)?;
+        spec.report |= report::ENTRY;
+        specs.set(index, Shared(spec), 0).map_err(full)
+    }
+
     /// The program for a probe of function `index`, loaded.
     pub(crate) fn call_program(
         &mut self,

@@ -15,8 +15,8 @@ use super::{
     event::{ReturnProbes, WatchedFunction, WatchedObject},
     load::{Loaded, Probe},
     objects::{FileId, ObjectFile},
-    returns::{Gap, returns},
-    symbols::{self, Tables},
+    returns::{Gap, Returns, returns},
+    symbols::{self, Object, Tables},
     watched::{Function, Holds, holds, index_of},
 };
 
@@ -76,7 +76,11 @@ impl Probes {
         // an object that a process has mapped or is about to map does not do to that process either.
         let bytes = unsafe { Mmap::map(&object.file) }.ok()?;
         let held = holds(object.path.file_name().unwrap_or_default().as_bytes());
-        let functions = symbols_of(&bytes, held)?;
+        let code = Object::parse(&bytes).ok()?;
+        let functions = watched_functions(&code, held);
+        if functions.is_empty() {
+            return None;
+        }
         let number = u32::try_from(self.objects.read().ok()?.len())
             .ok()?
             .checked_add(1)?;
@@ -89,7 +93,7 @@ impl Probes {
         };
         let wanted = functions.len();
         for function in functions {
-            match self.probe(object, &bytes, number, &function) {
+            match self.probe(object, &code, number, &function) {
                 Ok(function) => watched.functions.push(function),
                 Err(error) => {
                     watched.refused = Some(format!(
@@ -110,23 +114,36 @@ impl Probes {
     fn probe(
         &mut self,
         object: &ObjectFile,
-        bytes: &[u8],
+        code: &Object<'_>,
         number: u32,
         symbol: &symbols::Function,
     ) -> Result<WatchedFunction, SourceError> {
         let function = Function::by_index(symbol.number)
             .ok_or_else(|| SourceError::Object(format!("{} has no number", symbol.name)))?;
+        let entry = code
+            .offset(symbol.address)
+            .ok_or_else(|| SourceError::Object(format!("{} lies in no segment", symbol.name)))?;
         let wants_return = function.spec().report & jittrace_ebpf::report::RETURN != 0;
-        let code = code_of(bytes, symbol);
-        let found = returns(code);
-        let mut tell_entry = false;
+        let end = symbol
+            .address
+            .checked_add(symbol.size)
+            .filter(|_| symbol.size > 0);
+        let mut found = if wants_return {
+            returns(code, symbol.address, end)
+        } else {
+            Returns::default()
+        };
+        if leaves_by_static_hook(function, found.gap) {
+            found.gap = None;
+        }
+        // What returns from behind a table is not seen when the table is rewritten; then the entry says that it was called.
+        let mut tell_entry = found.through_table;
         let probes = if !wants_return {
             ReturnProbes::NotNeeded
-        } else if !found.at.is_empty()
-            && (found.gap.is_none() || leaves_by_static_hook(function, found.gap))
-        {
+        } else if !found.at.is_empty() && found.gap.is_none() {
             ReturnProbes::EveryRet(found.at.len())
         } else if function.allows_return_probe() {
+            tell_entry = false;
             ReturnProbes::Uretprobe
         } else {
             tell_entry = true;
@@ -136,25 +153,26 @@ impl Probes {
                 why: format!("{} {why}", symbol.name),
             }
         };
+        if tell_entry && !self.loaded.cookies {
+            self.loaded.tell_entries(symbol.number)?;
+        }
         let cookie = Cookie::new(number, symbol.number, tell_entry);
         match &probes {
-            ReturnProbes::Uretprobe => {
-                self.attach(object, Probe::Return, symbol, symbol.offset, cookie)?
-            }
+            ReturnProbes::Uretprobe => self.attach(object, Probe::Return, symbol, entry, cookie)?,
             ReturnProbes::EveryRet(_) | ReturnProbes::Partial { .. } => {
-                for at in &found.at {
-                    self.attach(object, Probe::Ret, symbol, symbol.offset + at, cookie)?;
+                for at in found.at.iter().filter_map(|at| code.offset(*at)) {
+                    self.attach(object, Probe::Ret, symbol, at, cookie)?;
                 }
             }
             ReturnProbes::NotNeeded => {}
         }
-        self.attach(object, Probe::Entry, symbol, symbol.offset, cookie)?;
+        self.attach(object, Probe::Entry, symbol, entry, cookie)?;
         Ok(WatchedFunction {
             function,
             name: symbol.name.clone(),
             is_static: symbol.is_static,
             returns: probes,
-            offset: symbol.offset,
+            offset: entry,
         })
     }
 
@@ -190,8 +208,8 @@ impl Probes {
     }
 }
 
-/// The watched functions of a file; `None` when it has none or is no object for this machine.
-fn symbols_of(bytes: &[u8], held: Holds) -> Option<Vec<symbols::Function>> {
+/// The watched functions of an object.
+fn watched_functions(code: &Object<'_>, held: Holds) -> Vec<symbols::Function> {
     let is_loader = |number| !matches!(Function::by_index(number), Some(Function::Cuda(_)) | None);
     let number_of = |name: &str| {
         let number = index_of(name)?;
@@ -202,24 +220,13 @@ fn symbols_of(bytes: &[u8], held: Holds) -> Option<Vec<symbols::Function>> {
         Holds::CudaLibrary | Holds::Loader => Tables::Exported,
         Holds::StaticCopy => Tables::All,
     };
-    let functions = symbols::functions(bytes, &number_of, tables).ok()?;
-    (!functions.is_empty()).then_some(functions)
+    code.functions(&number_of, tables)
 }
 
 /// glibc's dlopen and dlmopen end in two ways: a `ret`, and an indirect tail jump into the hook of statically linked
 /// programs (`_dlfcn_hook`), which is null in every program that has loaded libc.so.
 fn leaves_by_static_hook(function: Function, gap: Option<Gap>) -> bool {
     matches!(function, Function::Dlopen | Function::Dlmopen) && gap == Some(Gap::IndirectJump)
-}
-
-/// The bytes of a function; none where its size is unknown.
-fn code_of<'a>(bytes: &'a [u8], symbol: &symbols::Function) -> &'a [u8] {
-    let range = usize::try_from(symbol.offset)
-        .ok()
-        .zip(usize::try_from(symbol.size).ok());
-    range
-        .and_then(|(start, size)| bytes.get(start..start.checked_add(size)?))
-        .unwrap_or_default()
 }
 
 /// CLOCK_MONOTONIC, ns: what the kernel programs count in.
