@@ -1,6 +1,10 @@
 //! Traces written by hand: the events of a story, in the order in which they would come.
 
-#![allow(dead_code, unreachable_pub, reason = "each test file tells other stories")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test file tells other stories"
+)]
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use jittrace_model::{
