@@ -8,13 +8,15 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use jittrace_model::log::{FORMAT, Header, SourceState, SourceStatus};
+use jittrace_model::log::{FORMAT, Header};
 
 use crate::{
-    cli::AttachArgs,
+    cli::{AttachArgs, SourceChoice},
     collect::{self, Inputs, Plan, Word},
     conclude::{ReportChoice, conclude},
+    doctor::refusal::{self, Attempt, Standing},
     masking, output,
+    sources::Sources,
 };
 
 /// Attaches until Ctrl-C or the end of the process.
@@ -28,6 +30,18 @@ pub fn attach(args: &AttachArgs) -> Result<ExitCode> {
     };
     let report = ReportChoice::parse(args.trace.report.as_deref())?;
     may_look_into(pid)?;
+    if args.trace.source == SourceChoice::Preload {
+        eprintln!(
+            "jittrace: the shim cannot be put into a live process; use --source auto, or launch the program under jittrace"
+        );
+        return Ok(ExitCode::from(2));
+    }
+    let mut signals =
+        signal_hook::iterator::Signals::new([libc::SIGINT, libc::SIGTERM, libc::SIGHUP])
+            .context("cannot take signals")?;
+    let Sources {
+        kernel, statuses, ..
+    } = Sources::of_attach(args.trace.source)?;
     let (path, file) = output::open(args.trace.output.as_deref(), &format!("attach-{pid}"))?;
     let mut redactor = masking::redactor(&args.trace);
     let mut header = Header {
@@ -39,26 +53,28 @@ pub fn attach(args: &AttachArgs) -> Result<ExitCode> {
             .duration_since(UNIX_EPOCH)
             .map_or(0, |d| d.as_nanos() as u64),
         host: collect::host(),
-        sources: vec![SourceStatus {
-            name: "procfs".to_owned(),
-            state: SourceState::Active,
-            reason: None,
-        }],
+        sources: statuses,
     };
     redactor.header(&mut header);
+    let began = collect::monotonic_ns();
+    let unprobed = match &kernel {
+        Some(kernel) => {
+            let unprobed = kernel.follow_tree(pid)?;
+            kernel.expect_of(pid);
+            unprobed
+        }
+        None => Vec::new(),
+    };
     let plan = Plan {
         header,
         trace: Box::new(io::BufWriter::new(file)),
         redactor,
-        began: collect::monotonic_ns(),
+        began,
         root: pid,
-        inputs: Inputs::Attach,
+        inputs: Inputs::Attach { kernel, unprobed },
         listener: None,
     };
     let (words, heard) = crossbeam_channel::unbounded();
-    let mut signals =
-        signal_hook::iterator::Signals::new([libc::SIGINT, libc::SIGTERM, libc::SIGHUP])
-            .context("cannot take signals")?;
     let stop = signals.handle();
     thread::Builder::new()
         .name("signals".to_owned())
@@ -71,6 +87,12 @@ pub fn attach(args: &AttachArgs) -> Result<ExitCode> {
     let collected = collect::collect(plan, &heard)
         .with_context(|| format!("the trace {} is incomplete", path.display()))?;
     stop.close();
+    if collected.model.processes().is_empty() {
+        let _ = std::fs::remove_file(&path);
+        bail!(
+            "process {pid} ended before anything of it could be seen; launch it under jittrace: jittrace -- COMMAND"
+        );
+    }
     conclude(&args.trace, &report, &path, &collected);
     Ok(ExitCode::SUCCESS)
 }
@@ -83,8 +105,17 @@ fn may_look_into(pid: u32) -> Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             bail!("there is no process {pid}; it may have ended: ps -e lists those that live")
         }
-        Err(error) => bail!(
-            "process {pid} may not be looked into ({error}): it belongs to another user or is protected; run jittrace as its owner or as root"
-        ),
+        Err(error) => {
+            let attempt = Attempt::Process {
+                owner: refusal::owner_of(pid),
+            };
+            let errno = error.raw_os_error().unwrap_or(libc::EACCES);
+            let refusal = refusal::explain(attempt, errno, &Standing::here());
+            bail!(
+                "process {pid} may not be looked into: {}; {}",
+                refusal.reason,
+                refusal.remedy
+            )
+        }
     }
 }

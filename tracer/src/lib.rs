@@ -8,6 +8,7 @@
 //! - [`doctor`]: what works here, and why the rest does not
 //! - [`demo`]: the founding story on stand-ins
 //! - [`which`]: what would be resolved, predicted; [`packages`]: Python packages on this machine
+//! - [`sources`]: who watches
 //! - [`output`]: where a trace is written
 //! - [`input`]: where traces are read; [`deliver`]: where what is made of them goes
 //! - [`view`]: a trace in the terminal view
@@ -31,5 +32,6 @@ pub mod output;
 pub mod packages;
 pub mod report_command;
 pub mod run;
+pub mod sources;
 pub mod view;
 pub mod which;

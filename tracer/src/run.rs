@@ -10,15 +10,16 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use jittrace_model::log::{FORMAT, Header, SourceState, SourceStatus};
+use jittrace_model::log::{FORMAT, Header, SourceStatus};
 use jittrace_wire::{OPTIONS_VARIABLE, SESSION_VARIABLE};
 
 use crate::{
-    cli::{RunArgs, SourceChoice, TraceArgs},
+    cli::{RunArgs, TraceArgs},
     collect::{self, Inputs, Plan, Word},
     conclude::{ReportChoice, conclude},
     launch::{self, Command, Ended, Reach, Session},
     masking, output,
+    sources::Sources,
 };
 
 /// Status when jittrace itself fails, as `env` and `timeout` give it.
@@ -43,20 +44,51 @@ fn trace(args: &RunArgs) -> Result<Ended> {
     let report = ReportChoice::parse(args.trace.report.as_deref())?;
     let program = args.command.first().cloned().unwrap_or_default();
     let (path, file) = output::open(args.trace.output.as_deref(), &program.to_string_lossy())?;
-    let session = Session::create(None)?;
-    let search = std::env::var_os("PATH");
+    let invoker = launch::invoker();
+    let owner = invoker.as_ref().map(|i| (i.uid, i.gid));
+    if let Some((uid, gid)) = owner {
+        // The trace is the user's, as the command is. A file system without owners keeps it as it is.
+        let _ = std::os::unix::fs::fchown(&file, Some(uid), Some(gid));
+    }
+    let session = Session::create(owner)?;
+    let env = match &invoker {
+        Some(invoker) => invoker.env.clone(),
+        None => std::env::vars_os().collect(),
+    };
+    let search = variable(&env, "PATH");
     let reach = launch::reach(&program, search.as_deref());
-    let followed = reach == Reach::Yes && args.trace.source != SourceChoice::Ebpf;
-    let command = Command::new(&args.command, environment(&args.trace, &session, followed))?;
+
+    // Signals are taken from here on, also by the threads of the sources; the command gets back what jittrace was
+    // started with.
+    launch::block_signals();
+    let Sources {
+        preload,
+        kernel,
+        statuses,
+    } = Sources::of_launch(args.trace.source, &reach).inspect_err(|_| {
+        let _ = std::fs::remove_file(&path);
+    })?;
+    if let Some(kernel) = &kernel {
+        kernel.expect(&program, &env);
+    }
+    let mut command = Command::new(
+        &args.command,
+        environment(&args.trace, &session, env, preload),
+    )?;
+    if let Some(invoker) = invoker {
+        command.user(invoker.uid, invoker.gid, invoker.groups);
+    }
 
     let mut redactor = masking::redactor(&args.trace);
-    let mut header = header(args, &reach);
+    let mut header = header(args, statuses);
     redactor.header(&mut header);
 
-    // Signals are taken from here on; the command gets back what jittrace was started with.
-    launch::block_signals();
     let began = collect::monotonic_ns();
-    let launched = command.start().inspect_err(|_| {
+    let follow = |pid| match &kernel {
+        Some(kernel) => kernel.follow(pid).map_err(io::Error::other),
+        None => Ok(()),
+    };
+    let launched = command.start_after(follow).inspect_err(|_| {
         let _ = std::fs::remove_file(&path);
     })?;
     let plan = Plan {
@@ -70,10 +102,11 @@ fn trace(args: &RunArgs) -> Result<Ended> {
                 .open()
                 .context("cannot read the session file that was just made")?,
             unreached: match reach {
-                Reach::No(reason) => Some((PathBuf::from(&program), reason)),
-                Reach::Yes => None,
+                Reach::No(reason) if kernel.is_none() => Some((PathBuf::from(&program), reason)),
+                _ => None,
             },
             wait_all: args.trace.wait_all,
+            kernel,
         },
         listener: None,
     };
@@ -99,18 +132,28 @@ fn trace(args: &RunArgs) -> Result<Ended> {
     Ok(ended)
 }
 
-/// The environment of the command: the caller's, with the shim first in LD_PRELOAD.
-fn environment(trace: &TraceArgs, session: &Session, followed: bool) -> Vec<(OsString, OsString)> {
-    let mut env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
-    if !followed {
+fn variable(env: &[(OsString, OsString)], name: &str) -> Option<OsString> {
+    let (_, value) = env.iter().find(|(n, _)| n == name)?;
+    Some(value.clone())
+}
+
+/// The environment of the command: the user's, with the shim first in LD_PRELOAD.
+fn environment(
+    trace: &TraceArgs,
+    session: &Session,
+    mut env: Vec<(OsString, OsString)>,
+    preloaded: bool,
+) -> Vec<(OsString, OsString)> {
+    if !preloaded {
         return env;
     }
+    let theirs = variable(&env, "LD_PRELOAD");
     let mut set = |name: &str, value: OsString| {
         env.retain(|(n, _)| n != name);
         env.push((OsString::from(name), value));
     };
     let mut preload = session.shim().as_os_str().to_owned();
-    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|v| !v.is_empty()) {
+    if let Some(others) = theirs.filter(|v| !v.is_empty()) {
         preload.push(":");
         preload.push(others);
     }
@@ -122,24 +165,7 @@ fn environment(trace: &TraceArgs, session: &Session, followed: bool) -> Vec<(OsS
     env
 }
 
-fn header(args: &RunArgs, reach: &Reach) -> Header {
-    let preload = match (args.trace.source, reach) {
-        (SourceChoice::Ebpf, _) => SourceStatus {
-            name: "preload".to_owned(),
-            state: SourceState::Absent,
-            reason: None,
-        },
-        (_, Reach::Yes) => SourceStatus {
-            name: "preload".to_owned(),
-            state: SourceState::Active,
-            reason: None,
-        },
-        (_, Reach::No(reason)) => SourceStatus {
-            name: "preload".to_owned(),
-            state: SourceState::Refused,
-            reason: Some(reason.clone()),
-        },
-    };
+fn header(args: &RunArgs, sources: Vec<SourceStatus>) -> Header {
     Header {
         jittrace: FORMAT,
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -153,6 +179,6 @@ fn header(args: &RunArgs, reach: &Reach) -> Header {
             .duration_since(UNIX_EPOCH)
             .map_or(0, |d| d.as_nanos() as u64),
         host: collect::host(),
-        sources: vec![preload],
+        sources,
     }
 }

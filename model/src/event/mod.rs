@@ -37,7 +37,8 @@ pub struct Event {
     pub id: EventId,
     /// Nanoseconds since the trace began, on CLOCK_MONOTONIC. Readers order by `(t, id)`.
     pub t: u64,
-    /// The process it happened in, as that process's own namespace numbers it. 0: none (the collector itself).
+    /// The process it happened in: the shim says its own number, the other sources jittrace's. Where namespaces differ a
+    /// process's start tells the others. 0: none (the collector itself).
     pub pid: u32,
     /// The thread it happened in; equal to `pid` for the first thread.
     pub tid: u32,

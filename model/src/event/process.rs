@@ -30,6 +30,9 @@ pub struct ProcessStart {
     /// Pid in the initial namespace, where it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_pid: Option<u32>,
+    /// Pid in the process's own namespace, where it differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inner_pid: Option<u32>,
     /// The process was found running (attach), not seen starting.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub found: bool,

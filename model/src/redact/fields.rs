@@ -110,6 +110,7 @@ impl Redactor {
             cwd,
             env,
             host_pid: _,
+            inner_pid: _,
             found: _,
             not_followed,
             unread,

@@ -11,7 +11,7 @@ use crossbeam_channel::Sender;
 use indexmap::IndexMap;
 use jittrace_model::{
     Model,
-    event::{Body, Event, EventId, Fact, ProcessStart, Source},
+    event::{Body, Event, EventId, Fact, Note, ProcessStart, PythonStack, Source},
     log::{Header, Writer},
     redact::Redactor,
     resolve::tool,
@@ -20,10 +20,12 @@ use jittrace_model::{
 use super::{
     cache_facts::CacheFacts,
     facts::Facts,
+    kernel::Unprobed,
     monotonic_ns, probe,
     replay::{self, Mapped, Replay},
     translate::{Draft, Sink},
     vicinity,
+    witness::{self, Witnesses},
 };
 
 /// Where events get their number and everything else that they need.
@@ -43,11 +45,25 @@ pub(super) struct Desk {
     began: u64,
     next: EventId,
     batch: Vec<Event>,
+    /// Where two sources tell the same facts.
+    witnesses: Option<Witnesses>,
     listening: Option<Sender<Vec<Event>>>,
 }
 
 impl Sink for Desk {
     fn put_from(&mut self, mut draft: Draft, source: Source) -> EventId {
+        let known = self
+            .witnesses
+            .as_mut()
+            .and_then(|witnesses| witnesses.first(&draft, source));
+        if let Some(first) = known {
+            self.second(draft, source, first);
+            return first;
+        }
+        let keys = match &self.witnesses {
+            Some(_) => witness::keys(&draft),
+            None => Vec::new(),
+        };
         let pid = draft.pid;
         let mut told = Vec::new();
         match &mut draft.body {
@@ -62,7 +78,7 @@ impl Sink for Desk {
                 {
                     return 0;
                 }
-                if source == Source::Preload {
+                if matches!(source, Source::Preload | Source::Ebpf) {
                     self.replay.loaded(pid, loaded);
                 }
             }
@@ -84,11 +100,21 @@ impl Sink for Desk {
             Body::LibraryRequest(request) => Some(request.clone()),
             _ => None,
         };
+        let time = draft.time;
         let id = self.write(draft, source);
+        if let Some(witnesses) = &mut self.witnesses {
+            witnesses.told(keys, id, time, source);
+        }
         if let Some(request) = asked {
             self.replay.request(pid, id, &request);
         }
         id
+    }
+
+    fn forked(&mut self, child: u32, parent: u32) {
+        if let Some(witnesses) = &mut self.witnesses {
+            witnesses.forked(child, parent);
+        }
     }
 
     fn mapped(&mut self, pid: u32, objects: Vec<Mapped>) {
@@ -132,6 +158,7 @@ impl Desk {
             began,
             next: 1,
             batch: Vec::new(),
+            witnesses: None,
             listening,
         };
         for fact in desk.facts.driver() {
@@ -161,6 +188,28 @@ impl Desk {
             if let Some(fact) = probe::version_of(&path) {
                 self.fact(time, fact);
             }
+        }
+    }
+
+    /// Files without probes: what is called in them is not seen.
+    pub(super) fn unprobed(&mut self, time: u64, files: &[Unprobed]) {
+        for file in files {
+            self.write(
+                Draft {
+                    time,
+                    pid: file.pid,
+                    tid: file.pid,
+                    body: Body::Note(Note {
+                        about: "unprobed".to_owned(),
+                        text: format!(
+                            "calls in {} are not seen: {}",
+                            file.path.display(),
+                            file.reason
+                        ),
+                    }),
+                },
+                Source::Collector,
+            );
         }
     }
 
@@ -328,8 +377,56 @@ impl Desk {
         }
     }
 
-    /// Numbers an event, masks it, writes it down and folds it.
+    /// From here on two sources tell the same facts.
+    pub(super) fn expect_two_witnesses(&mut self) {
+        self.witnesses = Some(Witnesses::default());
+    }
+
+    /// The second source tells a fact. What it knows more is kept: the Python code that asked.
+    fn second(&mut self, mut draft: Draft, source: Source, first: EventId) {
+        let python = match &mut draft.body {
+            Body::Exec(exec) => std::mem::take(&mut exec.python),
+            Body::LibraryRequest(request) => std::mem::take(&mut request.python),
+            Body::LibraryLoaded(loaded) => std::mem::take(&mut loaded.python),
+            Body::Call(call) => std::mem::take(&mut call.python),
+            Body::ProcessStart(start) => {
+                start.env_inherited = true;
+                start.env.clear();
+                Vec::new()
+            }
+            _ => Vec::new(),
+        };
+        let (time, pid, tid) = (draft.time, draft.pid, draft.tid);
+        self.event(draft, source, Some(first));
+        if source == Source::Preload && !python.is_empty() {
+            let mut stack = PythonStack {
+                of: Some(first),
+                python,
+                delay_ns: None,
+            };
+            let mut told = Vec::new();
+            self.facts.frames(&mut stack.python, &mut told);
+            for fact in told {
+                self.fact(time, fact);
+            }
+            self.write(
+                Draft {
+                    time,
+                    pid,
+                    tid,
+                    body: Body::PythonStack(Box::new(stack)),
+                },
+                source,
+            );
+        }
+    }
+
+    /// Numbers a fact, masks it, writes it down and folds it.
     fn write(&mut self, draft: Draft, source: Source) -> EventId {
+        self.event(draft, source, None)
+    }
+
+    fn event(&mut self, draft: Draft, source: Source, same_as: Option<EventId>) -> EventId {
         let id = self.next;
         self.next += 1;
         let mut event = Event {
@@ -338,7 +435,7 @@ impl Desk {
             pid: draft.pid,
             tid: draft.tid,
             source,
-            same_as: None,
+            same_as,
             body: draft.body,
         };
         self.redactor.event(&mut event);

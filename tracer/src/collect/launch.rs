@@ -1,4 +1,5 @@
-//! The collection of a launch: the shim's session file, tailed until the command has ended and its last records are in.
+//! The collection of a launch: the shim's session file, tailed until the command has ended and its last records are in,
+//! and beside it what the kernel sees, where it follows the command.
 
 use std::{
     fs::File,
@@ -8,10 +9,13 @@ use std::{
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use jittrace_model::event::{Body, Lost, ProcessExit};
+use jittrace_wire::Record;
 
 use super::{
     Collected, Word,
     desk::Desk,
+    follow::Following,
+    kernel::Kernel,
     monotonic_ns,
     tail::Tail,
     translate::{Draft, Sink, Translate},
@@ -29,17 +33,22 @@ const DRAIN: Duration = Duration::from_millis(200);
 pub(super) struct Launch {
     tail: Tail,
     translate: Translate,
+    following: Option<Following>,
     watch: Watch,
     desk: Desk,
     root: u32,
 }
 
 impl Launch {
-    /// Begins with an empty session file.
-    pub(super) fn new(session: File, root: u32, desk: Desk) -> Launch {
+    /// Begins with an empty session file. `kernel`, where there is one, follows the command already.
+    pub(super) fn new(session: File, root: u32, mut desk: Desk, kernel: Option<Kernel>) -> Launch {
+        if kernel.is_some() {
+            desk.expect_two_witnesses();
+        }
         Launch {
             tail: Tail::new(session),
             translate: Translate::new(Some(root)),
+            following: kernel.map(|kernel| Following::new(kernel, Some(root))),
             watch: Watch::default(),
             desk,
             root,
@@ -73,6 +82,10 @@ impl Launch {
             }
         }
         self.translate.finish(end_time, &mut self.desk);
+        let detaching = self
+            .following
+            .as_mut()
+            .and_then(|following| following.stop(end_time, &mut self.desk));
         if let Some(ended) = ended {
             self.desk.put(Draft {
                 time: end_time,
@@ -91,14 +104,33 @@ impl Launch {
             model,
             trouble,
             still_running,
+            detaching,
         })
     }
 
     /// Takes in what has come since the last look.
     fn look(&mut self) -> io::Result<()> {
+        match &mut self.following {
+            Some(following) => {
+                self.tail.read(|header, record, bytes| {
+                    if matches!(record, Record::Start(_)) {
+                        self.watch.begin(header.pid);
+                    }
+                    following.record(header, bytes);
+                })?;
+                following.look(monotonic_ns(), &mut self.watch, &mut self.desk);
+            }
+            None => self.hear_shim()?,
+        }
+        self.desk.flush();
+        Ok(())
+    }
+
+    /// The shim alone: its records are told as they are read, and who ends without a word is watched for.
+    fn hear_shim(&mut self) -> io::Result<()> {
         let (translate, desk, watch) = (&mut self.translate, &mut self.desk, &mut self.watch);
-        self.tail.read(|header, record| {
-            if matches!(record, jittrace_wire::Record::Start(_)) {
+        self.tail.read(|header, record, _| {
+            if matches!(record, Record::Start(_)) {
                 watch.begin(header.pid);
             }
             translate.record(header, record, desk);
@@ -116,7 +148,6 @@ impl Launch {
                 body: Body::ProcessExit(exit),
             });
         }
-        desk.flush();
         Ok(())
     }
 

@@ -7,10 +7,13 @@ mod attached;
 mod cache_facts;
 mod desk;
 mod facts;
+mod follow;
 mod host;
 mod host_files;
+mod kernel;
 mod launch;
 mod loader_host;
+mod merge;
 mod probe;
 mod procfs;
 mod replay;
@@ -18,6 +21,7 @@ mod tail;
 mod translate;
 mod vicinity;
 mod watch;
+mod witness;
 
 use std::{
     io::{self, Write},
@@ -28,10 +32,11 @@ use crossbeam_channel::{Receiver, Sender};
 use jittrace_model::{Model, event::Event, log::Header, redact::Redactor};
 
 use self::desk::Desk;
-use crate::launch::Ended;
+use crate::{ebpf::Detaching, launch::Ended};
 
 pub use host::host;
 pub(crate) use host_files::{HostFiles, map as map_file};
+pub use kernel::{Kernel, Unprobed};
 pub(crate) use loader_host::{LoaderHost, system as loader_system};
 
 /// Nanoseconds on CLOCK_MONOTONIC, the clock of the shim's records and of BPF.
@@ -77,9 +82,16 @@ pub enum Inputs {
         unreached: Option<(PathBuf, String)>,
         /// Wait for every descendant.
         wait_all: bool,
+        /// What the kernel sees, where it follows the command.
+        kernel: Option<Kernel>,
     },
-    /// An attach: `/proc`, polled.
-    Attach,
+    /// An attach: a snapshot of `/proc`, then what the kernel sees, or `/proc` again and again.
+    Attach {
+        /// What the kernel sees, where it may be asked. It follows the process already.
+        kernel: Option<Kernel>,
+        /// Files that processes have mapped and that could not be probed: process, path, reason.
+        unprobed: Vec<Unprobed>,
+    },
 }
 
 /// What is left when a collection is over.
@@ -90,6 +102,8 @@ pub struct Collected {
     pub trouble: Option<io::Error>,
     /// Descendants that were still running.
     pub still_running: Vec<u32>,
+    /// Kernel programs that are being taken out. Dropping it waits until nothing is left.
+    pub detaching: Option<Detaching>,
 }
 
 /// Collects until the command has ended and its last records are in, or until it is told to stop.
@@ -109,12 +123,23 @@ pub fn collect(plan: Plan, words: &Receiver<Word>) -> io::Result<Collected> {
             session,
             unreached,
             wait_all,
+            kernel,
         } => {
             if let Some((exe, reason)) = unreached {
                 desk.unreached(began, root, &exe.to_string_lossy(), reason);
             }
-            launch::Launch::new(session, root, desk).run(words, wait_all)
+            launch::Launch::new(session, root, desk, kernel).run(words, wait_all)
         }
-        Inputs::Attach => attached::attached(root, desk, words),
+        Inputs::Attach {
+            kernel: None,
+            unprobed: _,
+        } => attached::polled(root, desk, words),
+        Inputs::Attach {
+            kernel: Some(kernel),
+            unprobed,
+        } => {
+            desk.unprobed(began, &unprobed);
+            attached::followed(root, desk, kernel, words)
+        }
     }
 }

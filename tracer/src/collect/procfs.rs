@@ -195,7 +195,7 @@ fn start(pid: u32, stat: &Stat, found: bool) -> ProcessStart {
         argv,
         cwd,
         env,
-        host_pid: inner_pid(pid).filter(|inner| *inner != pid),
+        inner_pid: inner_pid(pid).filter(|inner| *inner != pid),
         found,
         unread,
         ..ProcessStart::default()
@@ -287,7 +287,7 @@ pub(super) fn descendants(root: u32) -> Vec<u32> {
 }
 
 /// The files that a process has mapped, as objects: one for each file with an executable part, in order of address.
-fn mapped(pid: u32) -> io::Result<Vec<Mapped>> {
+pub(super) fn mapped(pid: u32) -> io::Result<Vec<Mapped>> {
     let text = fs::read(format!("/proc/{pid}/maps"))?;
     let text = String::from_utf8_lossy(&text);
     let mut objects: IndexMap<(u64, u64), Mapped> = IndexMap::new();

@@ -32,11 +32,14 @@ impl Tail {
         }
     }
 
-    /// Reads what is there now and hands every whole record on. Gives the number of records.
+    /// Reads what is there now and hands every whole record on, also as it was written. Gives the number of records.
     ///
     /// # Errors
     /// The file cannot be read.
-    pub(super) fn read(&mut self, mut each: impl FnMut(Header, &Record<'_>)) -> io::Result<usize> {
+    pub(super) fn read(
+        &mut self,
+        mut each: impl FnMut(Header, &Record<'_>, &[u8]),
+    ) -> io::Result<usize> {
         let mut records = 0;
         loop {
             let read = (&mut self.file)
@@ -49,13 +52,13 @@ impl Tail {
         }
     }
 
-    fn decode(&mut self, each: &mut impl FnMut(Header, &Record<'_>)) -> usize {
+    fn decode(&mut self, each: &mut impl FnMut(Header, &Record<'_>, &[u8])) -> usize {
         let mut at = 0;
         let mut records = 0;
         while let Some(rest) = self.buffer.get(at..).filter(|rest| !rest.is_empty()) {
             match decode(rest) {
                 Ok((header, record, length)) => {
-                    each(header, &record);
+                    each(header, &record, rest.get(..length).unwrap_or_default());
                     records += 1;
                     at += length;
                 }

@@ -39,6 +39,8 @@ pub(super) trait Sink {
     }
     /// Takes a draft of any source; gives the event's number, 0 when it is not worth an event.
     fn put_from(&mut self, draft: Draft, source: Source) -> EventId;
+    /// A process was forked.
+    fn forked(&mut self, child: u32, parent: u32);
     /// Objects that were found mapped in a process.
     fn mapped(&mut self, pid: u32, objects: Vec<Mapped>);
 }
@@ -586,7 +588,7 @@ fn objects(loaded: &record::ObjectLoaded<'_>, request: Option<EventId>) -> Vec<L
 }
 
 /// A variable as the user set it: without the shim in LD_PRELOAD and without the session's own variables.
-fn without_ours(name: &str, value: &str, shim: &str) -> Option<(String, String)> {
+pub(super) fn without_ours(name: &str, value: &str, shim: &str) -> Option<(String, String)> {
     if name.starts_with("JITTRACE_") {
         return None;
     }
@@ -664,7 +666,7 @@ fn words(text: &str) -> Vec<String> {
 }
 
 /// A number in the words of its function: releases as `12.9`, capabilities as `9.0`, versions as they came.
-fn answer(function: &str, value: i64) -> String {
+pub(super) fn answer(function: &str, value: i64) -> String {
     match function {
         "nvrtcVersion" | "nvJitLinkVersion" => format!("{}.{}", value / 1000, value % 1000 / 10),
         f if f.starts_with("cudaGetDeviceProperties") => format!("{}.{}", value / 10, value % 10),
@@ -703,7 +705,7 @@ fn image(text: Option<&str>, file: Option<String>) -> Option<Image> {
 }
 
 /// A path made absolute against a directory, without `.` components.
-fn absolute(base: &str, path: &str) -> String {
+pub(super) fn absolute(base: &str, path: &str) -> String {
     let joined = if path.starts_with('/') {
         path.to_owned()
     } else {

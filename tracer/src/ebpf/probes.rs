@@ -75,7 +75,12 @@ impl Probes {
         // SAFETY: the mapping is private and read-only; a file that is truncated while it is read raises SIGBUS, which
         // an object that a process has mapped or is about to map does not do to that process either.
         let bytes = unsafe { Mmap::map(&object.file) }.ok()?;
-        let held = holds(object.path.file_name().unwrap_or_default().as_bytes());
+        let name = object.path.file_name().unwrap_or_default();
+        if name == crate::launch::SHIM_NAME {
+            // Its definitions stand before the real functions, which are probed themselves.
+            return None;
+        }
+        let held = holds(name.as_bytes());
         let code = Object::parse(&bytes).ok()?;
         let functions = watched_functions(&code, held);
         if functions.is_empty() {

@@ -22,6 +22,7 @@ pub struct Command {
     /// Places where the program may be, in order; one when it was named with a slash.
     places: Vec<CString>,
     user: Option<(u32, u32)>,
+    groups: Vec<libc::gid_t>,
     terminal: Option<i32>,
 }
 
@@ -119,13 +120,15 @@ impl Command {
                 })
                 .collect::<Result<_, _>>()?,
             user: None,
+            groups: Vec::new(),
             terminal: None,
         })
     }
 
-    /// Runs it as this user and group, with that user's supplementary groups.
-    pub fn user(&mut self, uid: u32, gid: u32) {
+    /// Runs it as this user and group, with these supplementary groups.
+    pub fn user(&mut self, uid: u32, gid: u32, groups: Vec<u32>) {
         self.user = Some((uid, gid));
+        self.groups = groups;
     }
 
     /// Runs it as leader of a new session on this terminal, which becomes its standard streams.
@@ -138,6 +141,18 @@ impl Command {
     /// # Errors
     /// No process could be made, or none of the places can be executed.
     pub fn start(&self) -> Result<Launched, LaunchError> {
+        self.start_after(|_| Ok(()))
+    }
+
+    /// Starts it when `prepare` has been called with the process that will become the command.
+    ///
+    /// # Errors
+    /// As [`Command::start`]; or what `prepare` says, and then the command has not run.
+    pub fn start_after(
+        &self,
+        prepare: impl FnOnce(u32) -> io::Result<()>,
+    ) -> Result<Launched, LaunchError> {
+        let (gate, opener) = pipe().map_err(LaunchError::Fork)?;
         let (report, child_report) = pipe().map_err(LaunchError::Fork)?;
         let pointers = |list: &[CString]| -> Vec<*const libc::c_char> {
             list.iter()
@@ -153,6 +168,13 @@ impl Command {
             return Err(LaunchError::Fork(io::Error::last_os_error()));
         }
         if pid == 0 {
+            // Without its own end of the gate the child sees jittrace end, and ends too.
+            // SAFETY: closes one descriptor of this process, which is not used again.
+            unsafe { libc::close(opener.as_raw_fd()) };
+            if !passes(&gate) {
+                // SAFETY: ends this child at once.
+                unsafe { libc::_exit(127) };
+            }
             let errno = self.become_command(&argv, &env);
             let bytes = errno.to_ne_bytes();
             // SAFETY: writes four bytes of a local array to an open descriptor, then ends this child.
@@ -162,6 +184,14 @@ impl Command {
             }
         }
         drop(child_report);
+        drop(gate);
+        let prepared = prepare(pid as u32).and_then(|()| open_gate(&opener));
+        drop(opener);
+        if let Err(error) = prepared {
+            // SAFETY: waits for the child made above, which ends at a gate that stays shut.
+            unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
+            return Err(LaunchError::Fork(error));
+        }
         match read_errno(&report) {
             None => Ok(Launched { pid }),
             Some(errno) => {
@@ -197,7 +227,11 @@ impl Command {
         }
         if let Some((uid, gid)) = self.user {
             // SAFETY: plain system calls; a failure ends the attempt, so that nothing runs with more rights than asked.
-            let changed = unsafe { libc::setgid(gid) == 0 && libc::setuid(uid) == 0 };
+            let changed = unsafe {
+                libc::setgroups(self.groups.len(), self.groups.as_ptr()) == 0
+                    && libc::setgid(gid) == 0
+                    && libc::setuid(uid) == 0
+            };
             if !changed {
                 return errno();
             }
@@ -256,6 +290,27 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     }
     // SAFETY: both descriptors were just made and belong to nobody else.
     Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) })
+}
+
+/// Lets the child at the gate go on.
+fn open_gate(opener: &OwnedFd) -> io::Result<()> {
+    // SAFETY: writes one byte of a constant to an open descriptor.
+    match unsafe { libc::write(opener.as_raw_fd(), b"g".as_ptr().cast(), 1) } {
+        1 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// In the child: waits at the gate; `false` when jittrace is gone.
+fn passes(gate: &OwnedFd) -> bool {
+    let mut byte = 0_u8;
+    loop {
+        // SAFETY: reads one byte into a local; async-signal-safe.
+        let read = unsafe { libc::read(gate.as_raw_fd(), (&raw mut byte).cast(), 1) };
+        if read >= 0 || errno() != libc::EINTR {
+            return read == 1;
+        }
+    }
 }
 
 /// The error number that the child reported; `None` when its exec closed the pipe.

@@ -5,11 +5,13 @@
 
 mod child;
 mod dispositions;
+mod invoker;
 mod session;
 mod supervise;
 mod target;
 
 pub use child::{Command, LaunchError};
-pub use session::Session;
+pub use invoker::{Invoker, invoker, variables};
+pub use session::{SHIM_NAME, Session};
 pub use supervise::{Ended, block_signals, die_like, supervise};
-pub use target::{Reach, reach};
+pub use target::{Reach, find, reach};

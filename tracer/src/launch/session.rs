@@ -13,7 +13,7 @@ use thiserror::Error;
 const SHIM: &[u8] = include_bytes!(env!("JITTRACE_SHIM"));
 
 /// Name of the shim: nothing that Python could take for a module.
-const SHIM_NAME: &str = "libjittrace_shim.so";
+pub const SHIM_NAME: &str = "libjittrace_shim.so";
 
 /// Why no session could be made.
 #[derive(Debug, Error)]
@@ -37,7 +37,7 @@ impl Session {
     /// # Errors
     /// No directory could be made or written to.
     pub fn create(owner: Option<(u32, u32)>) -> Result<Session, SessionError> {
-        let place = place();
+        let place = place(owner.is_none());
         let wrap = |error| SessionError {
             place: place.clone(),
             error,
@@ -86,14 +86,18 @@ impl Drop for Session {
 
 /// Where session directories go: the user's runtime directory or the temporary one, if LD_PRELOAD can name it (the
 /// loader splits the variable at spaces and colons).
-fn place() -> PathBuf {
+///
+/// Another user's command cannot reach our runtime directory: `own` says that the command is ours.
+fn place(own: bool) -> PathBuf {
     let nameable = |path: &PathBuf| {
         path.is_absolute()
             && !path.to_string_lossy().contains([' ', ':', '\t', '\n'])
             && path.is_dir()
     };
     let from = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    [from("XDG_RUNTIME_DIR"), from("TMPDIR")]
+    let runtime = from("XDG_RUNTIME_DIR").filter(|_| own);
+    let temporary = from("TMPDIR").filter(|_| own);
+    [runtime, temporary]
         .into_iter()
         .flatten()
         .find(nameable)

@@ -21,10 +21,14 @@ pub enum Reach {
     No(String),
 }
 
+/// The file that a command's first word names.
+pub fn find(program: &OsStr, search: Option<&OsStr>) -> Option<PathBuf> {
+    places(program, search).into_iter().find(|p| p.is_file())
+}
+
 /// Looks at the program that a command line starts, through the `#!` lines of scripts.
 pub fn reach(program: &OsStr, search: Option<&OsStr>) -> Reach {
-    let found = places(program, search).into_iter().find(|p| p.is_file());
-    let Some(mut path) = found else {
+    let Some(mut path) = find(program, search) else {
         return Reach::Yes;
     };
     for _ in 0..4 {
