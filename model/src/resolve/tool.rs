@@ -58,6 +58,8 @@ impl Kind {
 /// `gcc`, `g++-12`, `x86_64-linux-gnu-gcc-13`, `clang++`, `nvc++`, `icpx` …
 fn is_host_compiler(name: &str) -> bool {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+    // Packagers put wrappers before the real thing and rename it.
+    let stem = stem.trim_end_matches("-real").trim_end_matches(".real");
     let last = stem.rsplit("-linux-gnu-").next().unwrap_or(stem);
     matches!(
         last,
@@ -356,6 +358,7 @@ mod tests {
             "g++-12",
             "x86_64-linux-gnu-gcc-13",
             "clang++-17",
+            "gcc-real",
             "gcc",
         ] {
             assert_eq!(Kind::of(name), Some(Kind::HostCompiler), "{name}");

@@ -160,6 +160,16 @@ impl Translate {
                 }))));
             }
             Record::File(file) => self.file(at, file, sink),
+            // Look-ups of names that nobody watches are counted and nothing more is wanted of them.
+            Record::Count(count) if count.what.value.starts_with("cuGetProcAddress") => {
+                sink.put(at.draft(Body::Note(Note {
+                    about: "counted".to_owned(),
+                    text: format!(
+                        "{} calls of {}, most of them for names that are not watched",
+                        count.total, count.what.value
+                    ),
+                })));
+            }
             Record::Count(count) if count.not_logged > 0 => {
                 sink.put(at.draft(Body::Lost(Lost {
                     what: owned(count.what),

@@ -1,0 +1,124 @@
+//! Traces that were recorded on a machine with a GPU still give the verdicts that they gave there.
+
+use std::{path::Path, process::Command, time::Duration};
+
+use jittrace_model::report::{Confidence, Report, Severity};
+use jittrace_tests::{finish, jittrace};
+
+fn report(name: &str) -> Report {
+    let trace =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("fixtures/gpu/{name}.jtrace.zst"));
+    let output = finish(
+        Command::new(jittrace())
+            .args(["report", "--format", "json"])
+            .arg(trace),
+        Duration::from_secs(60),
+    );
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn each_trace_gives_its_verdict_and_the_healthy_ones_none() {
+    // Name, the primary finding above a note, and words that its cause must have.
+    let cases: [(&str, Option<&str>, &[&str]); 8] = [
+        ("healthy", None, &[]),
+        ("triton", None, &[]),
+        ("nokernel-ptx", None, &[]),
+        (
+            "mixed",
+            Some("nvcc-differs-from-built-for"),
+            &["12.4", "13.0", "CUDA_HOME=", "page.so", "libcudart.so.12"],
+        ),
+        (
+            "twomajors",
+            Some("cache-foreign-major"),
+            &["page.so", "libcudart.so.12", "13.0"],
+        ),
+        (
+            "sm120",
+            Some("nvcc-older-than-required"),
+            &["12.4", "get_cuda_version"],
+        ),
+        (
+            "ptx222",
+            Some("ptx-too-new-for-driver"),
+            &["222", "9.9", "13.0"],
+        ),
+        ("nokernel-cubin", Some("no-kernel-image"), &["209", "sm_80"]),
+    ];
+    for (name, id, words) in cases {
+        let report = report(name);
+        let primary = report
+            .findings
+            .iter()
+            .find(|f| f.severity != Severity::Note && f.consequence_of.is_none());
+        assert_eq!(
+            primary.map(|f| f.id.as_str()),
+            id,
+            "{name}: {:?}",
+            report.findings
+        );
+        if let Some(finding) = primary {
+            for word in words {
+                assert!(
+                    finding.cause.contains(word),
+                    "{name}: {word} is not in {}",
+                    finding.cause
+                );
+            }
+            assert!(
+                finding.confidence <= Confidence::Likely && !finding.evidence.is_empty(),
+                "{name}"
+            );
+        }
+        assert_eq!(
+            report.driver.version.as_deref(),
+            Some("580.159.04"),
+            "{name}"
+        );
+        assert_eq!(report.driver.cuda.as_deref(), Some("13.0"), "{name}");
+    }
+}
+
+#[test]
+fn a_consequence_hangs_on_its_cause() {
+    for (name, consequence) in [
+        ("mixed", "cudart-not-found"),
+        ("sm120", "arch-list-empty"),
+        ("twomajors", "cudart-two-majors"),
+    ] {
+        let report = report(name);
+        let finding = report
+            .findings
+            .iter()
+            .find(|f| f.id == consequence)
+            .unwrap_or_else(|| panic!("{name}"));
+        assert!(finding.consequence_of.is_some(), "{name}: {finding:?}");
+    }
+}
+
+#[test]
+fn a_real_build_on_a_gpu_machine_is_a_tree() {
+    let report = report("healthy");
+    for tool in ["ninja", "nvcc", "cicc", "ptxas", "fatbinary"] {
+        assert!(
+            report
+                .builds
+                .iter()
+                .any(|b| b.tool == tool && b.exit.is_some_and(|e| e.is_success())),
+            "{tool}"
+        );
+    }
+    let ptxas: Vec<_> = report.builds.iter().filter(|b| b.tool == "ptxas").collect();
+    assert!(
+        ptxas
+            .iter()
+            .all(|b| b.archs == ["sm_90a"] && b.parent.is_some()),
+        "{ptxas:?}"
+    );
+}
