@@ -15,8 +15,9 @@ use crate::{
     collect::{self, Inputs, Plan, Word},
     conclude::{ReportChoice, conclude},
     doctor::refusal::{self, Attempt, Standing},
-    masking, output,
+    keeper, masking, output,
     sources::Sources,
+    view,
 };
 
 /// Attaches until Ctrl-C or the end of the process.
@@ -76,16 +77,26 @@ pub fn attach(args: &AttachArgs) -> Result<ExitCode> {
     };
     let (words, heard) = crossbeam_channel::unbounded();
     let stop = signals.handle();
+    let (leave, left) = crossbeam_channel::bounded(1);
+    let ask = words.clone();
     thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
             if signals.forever().next().is_some() {
                 let _ = words.send(Word::Stop);
+                let _ = leave.send(());
             }
         })
         .context("cannot start a thread")?;
-    let collected = collect::collect(plan, &heard)
-        .with_context(|| format!("the trace {} is incomplete", path.display()))?;
+    let collect = move || collect::collect(plan, &heard);
+    let collected = if keeper::wanted(&args.trace) {
+        let stop = || drop(ask.send(Word::Stop));
+        view::watch(&path, &left, stop, collect)?
+    } else {
+        collect()
+    };
+    let collected =
+        collected.with_context(|| format!("the trace {} is incomplete", path.display()))?;
     stop.close();
     if collected.model.processes().is_empty() {
         let _ = std::fs::remove_file(&path);

@@ -11,7 +11,7 @@
 //! - [`sources`]: who watches
 //! - [`output`]: where a trace is written
 //! - [`input`]: where traces are read; [`deliver`]: where what is made of them goes
-//! - [`view`]: a trace in the terminal view
+//! - [`view`]: a trace in the terminal view; [`keeper`]: a command below it
 //! - [`report_command`], [`diff_command`], [`export_command`], [`bundle_command`]: what is made of them
 
 pub mod attach;
@@ -26,6 +26,7 @@ pub mod doctor;
 pub mod ebpf;
 pub mod export_command;
 pub mod input;
+pub mod keeper;
 pub mod launch;
 pub mod masking;
 pub mod output;

@@ -3,7 +3,7 @@
 use std::{
     ffi::OsString,
     io,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
     thread,
     time::{SystemTime, UNIX_EPOCH},
@@ -17,17 +17,27 @@ use crate::{
     cli::{RunArgs, TraceArgs},
     collect::{self, Inputs, Plan, Word},
     conclude::{ReportChoice, conclude},
-    launch::{self, Command, Ended, Reach, Session},
+    keeper,
+    launch::{self, Command, Ended, Reach, Session, Stops},
     masking, output,
     sources::Sources,
 };
 
 /// Status when jittrace itself fails, as `env` and `timeout` give it.
-const OWN_FAILURE: u8 = 125;
+pub(crate) const OWN_FAILURE: u8 = 125;
 
 /// Traces a command; gives its own exit status.
 pub fn run(args: &RunArgs) -> Result<ExitCode> {
-    match trace(args) {
+    if keeper::wanted(&args.trace) {
+        return keeper::run(args);
+    }
+    let place = Place {
+        terminal: None,
+        stops: Stops::Follow,
+        started: &mut |_, _| {},
+        ended: &mut |_| {},
+    };
+    match trace(args, place) {
         Ok(Ended::Code(code)) => Ok(ExitCode::from(code as u8)),
         Ok(Ended::Signal(signal)) => launch::die_like(signal),
         Err(failure) => {
@@ -40,7 +50,20 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
     }
 }
 
-fn trace(args: &RunArgs) -> Result<Ended> {
+/// Where a command runs, and who wants to know.
+pub(crate) struct Place<'a> {
+    /// The terminal that it is to have as its own; none leaves it in ours.
+    pub(crate) terminal: Option<i32>,
+    /// What its being stopped means for us.
+    pub(crate) stops: Stops,
+    /// It runs, as this process, and its trace is in this file.
+    pub(crate) started: &'a mut dyn FnMut(i32, &Path),
+    /// It ended; the last records are still to come.
+    pub(crate) ended: &'a mut dyn FnMut(Ended),
+}
+
+/// Traces a command to its end and reports.
+pub(crate) fn trace(args: &RunArgs, place: Place<'_>) -> Result<Ended> {
     let report = ReportChoice::parse(args.trace.report.as_deref())?;
     let program = args.command.first().cloned().unwrap_or_default();
     let (path, file) = output::open(args.trace.output.as_deref(), &program.to_string_lossy())?;
@@ -51,7 +74,7 @@ fn trace(args: &RunArgs) -> Result<Ended> {
         let _ = std::os::unix::fs::fchown(&file, Some(uid), Some(gid));
     }
     let session = Session::create(owner)?;
-    let env = match &invoker {
+    let mut env = match &invoker {
         Some(invoker) => invoker.env.clone(),
         None => std::env::vars_os().collect(),
     };
@@ -68,6 +91,11 @@ fn trace(args: &RunArgs) -> Result<Ended> {
     } = Sources::of_launch(args.trace.source, &reach).inspect_err(|_| {
         let _ = std::fs::remove_file(&path);
     })?;
+    if place.terminal.is_some() {
+        // The view emulates this terminal, whatever the real one is.
+        env.retain(|(name, _)| name != "TERM");
+        env.push((OsString::from("TERM"), OsString::from("xterm-256color")));
+    }
     if let Some(kernel) = &kernel {
         kernel.expect(&program, &env);
     }
@@ -75,6 +103,9 @@ fn trace(args: &RunArgs) -> Result<Ended> {
         &args.command,
         environment(&args.trace, &session, env, preload),
     )?;
+    if let Some(terminal) = place.terminal {
+        command.terminal(terminal);
+    }
     if let Some(invoker) = invoker {
         command.user(invoker.uid, invoker.gid, invoker.groups);
     }
@@ -91,6 +122,7 @@ fn trace(args: &RunArgs) -> Result<Ended> {
     let launched = command.start_after(follow).inspect_err(|_| {
         let _ = std::fs::remove_file(&path);
     })?;
+    (place.started)(launched.pid, &path);
     let plan = Plan {
         header,
         trace: Box::new(io::BufWriter::new(file)),
@@ -115,7 +147,9 @@ fn trace(args: &RunArgs) -> Result<Ended> {
         .name("collector".to_owned())
         .spawn(move || collect::collect(plan, &heard))
         .context("cannot start a thread")?;
-    let ended = launch::supervise(launched.pid).context("cannot wait for the command")?;
+    let ended =
+        launch::supervise(launched.pid, place.stops).context("cannot wait for the command")?;
+    (place.ended)(ended);
     let _ = words.send(Word::Ended(ended));
     // The command's status is what counts: a collector that failed is said, and changes nothing.
     match collector.join() {

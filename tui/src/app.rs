@@ -361,7 +361,7 @@ impl App {
             Msg::Resize(columns, rows) => {
                 self.size = (columns, rows);
             }
-            Msg::Published(published) => self.published(published),
+            Msg::Published(published) => effects.extend(self.published(published)),
             Msg::Tick(now) => self.tick(now),
             Msg::Work => self.work(),
             Msg::Exported(Ok(place)) => self.say(format!("written to {place}"), Tone::Good),
@@ -433,7 +433,7 @@ impl App {
         self.search_on();
     }
 
-    fn published(&mut self, published: Published) {
+    fn published(&mut self, published: Published) -> Option<Effect> {
         match published {
             Published::Chunk(chunk) => self.store.push(chunk),
             Published::Snapshot(snapshot) => {
@@ -479,8 +479,10 @@ impl App {
             }
             Published::Other(Input::Notice(text)) => self.say(text, Tone::Warning),
             Published::Other(Input::Complete) => self.progress.complete = true,
+            Published::Other(Input::End(outcome)) => return Some(Effect::End(outcome)),
             Published::Other(Input::Events(_)) => {}
         }
+        None
     }
 
     /// Makes the rows of all views anew.

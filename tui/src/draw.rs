@@ -81,10 +81,14 @@ fn header(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let mut right: Vec<(String, Tone)> = Vec::new();
     let (state, tone) = state(app);
     right.push((state, tone));
-    right.push((
-        format!("{} s", text::moment(app.snapshot.last_t)),
-        Tone::Dim,
-    ));
+    // While something runs, time goes on between its events.
+    let live = matches!(app.setup.mode, Mode::Launch | Mode::Attach) && !app.progress.complete;
+    let elapsed = if live && app.progress.ended.is_none() {
+        format!("{} s", app.now / 1_000_000_000)
+    } else {
+        format!("{} s", text::moment(app.snapshot.last_t))
+    };
+    right.push((elapsed, Tone::Dim));
     let events = text::count(app.store.len() as u64);
     match (app.progress.complete, app.rate) {
         (false, rate @ 1..) => right.push((

@@ -32,5 +32,5 @@ pub mod why;
 pub mod worker;
 
 pub use app::{App, Export, Mode, Outcome, Setup};
-pub use terminal::{Commands, TuiError, run};
+pub use terminal::{Commands, Left, TuiError, run};
 pub use worker::Input;

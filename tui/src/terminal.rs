@@ -1,7 +1,8 @@
 //! The terminal: entered, drawn to at most thirty times a second, and given back whatever happens.
 
 use std::{
-    io::{self, Write},
+    io::{self, IsTerminal, Write},
+    os::fd::{AsFd, OwnedFd},
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
@@ -21,6 +22,7 @@ use crossterm::{
 };
 use jittrace_model::{log::Header, report::Report};
 use ratatui::{Terminal, backend::CrosstermBackend};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use thiserror::Error;
 
 use crate::{
@@ -58,6 +60,24 @@ pub enum TuiError {
     Broken(String),
 }
 
+/// How a view was left, and what stood in it last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Left {
+    /// How it was left.
+    pub outcome: Outcome,
+    /// The last lines that the launched program wrote.
+    pub last_lines: String,
+}
+
+impl Left {
+    fn of(app: &App, outcome: Outcome) -> Left {
+        Left {
+            outcome,
+            last_lines: app.screen.text().trim_end().to_owned(),
+        }
+    }
+}
+
 /// Shows a view until it is left.
 ///
 /// # Errors
@@ -68,7 +88,7 @@ pub fn run(
     input: Receiver<Input>,
     setup: Setup,
     commands: Arc<dyn Commands>,
-) -> Result<Outcome, TuiError> {
+) -> Result<Left, TuiError> {
     let (send, messages) = crossbeam_channel::unbounded();
     let guard = Screen::enter()?;
     worker::start(
@@ -83,8 +103,11 @@ pub fn run(
     }));
     stop.store(true, Ordering::Relaxed);
     drop(guard);
-    // The thread looks at the flag ten times a second.
-    let _ = keys.join();
+    // The thread looks at the flag many times a second, unless it is stuck on a terminal that is gone.
+    let until = Instant::now() + Duration::from_millis(300);
+    while !keys.is_finished() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+    }
     match shown {
         Ok(outcome) => outcome,
         Err(panic) => Err(TuiError::Broken(
@@ -159,14 +182,24 @@ fn restore(done: &AtomicBool) {
 
 /// Reads keys on a thread of its own, so that they wait for nothing else.
 fn read_keys(send: Sender<Msg>, stop: Arc<AtomicBool>) -> io::Result<std::thread::JoinHandle<()>> {
+    let terminal = if io::stdin().is_terminal() {
+        io::stdin().as_fd().try_clone_to_owned()?
+    } else {
+        std::fs::File::open("/dev/tty")?.into()
+    };
     std::thread::Builder::new()
         .name("jittrace-keys".to_owned())
         .spawn(move || {
             while !stop.load(Ordering::Relaxed) {
-                let read = match event::poll(Duration::from_millis(100)) {
-                    Ok(true) => event::read(),
-                    Ok(false) => continue,
-                    Err(error) => Err(error),
+                // A terminal that hung up is always readable, and reading it would never end.
+                let read = if hung_up(&terminal) {
+                    Err(io::Error::from(io::ErrorKind::UnexpectedEof))
+                } else {
+                    match event::poll(Duration::ZERO) {
+                        Ok(true) => event::read(),
+                        Ok(false) => continue,
+                        Err(error) => Err(error),
+                    }
                 };
                 let msg = match read {
                     Ok(event::Event::Key(key)) => Msg::Key(key),
@@ -188,12 +221,27 @@ fn read_keys(send: Sender<Msg>, stop: Arc<AtomicBool>) -> io::Result<std::thread
         })
 }
 
+/// Waits a moment for keys; whether the terminal is gone instead.
+fn hung_up(terminal: &OwnedFd) -> bool {
+    let mut polled = [PollFd::new(terminal, PollFlags::IN)];
+    let pause = Timespec {
+        tv_sec: 0,
+        tv_nsec: 50_000_000,
+    };
+    // A signal that interrupts is a new size: crossterm tells of it.
+    let _ = poll(&mut polled, Some(&pause));
+    polled.iter().any(|p| {
+        p.revents()
+            .intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL)
+    })
+}
+
 fn show(
     mut app: App,
     messages: &Receiver<Msg>,
     send: &Sender<Msg>,
     commands: &Arc<dyn Commands>,
-) -> Result<Outcome, TuiError> {
+) -> Result<Left, TuiError> {
     let mut terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
     let size = terminal.size()?;
     let began = Instant::now();
@@ -203,7 +251,7 @@ fn show(
     loop {
         for effect in effects.drain(..) {
             match effect {
-                Effect::End(outcome) => return Ok(outcome),
+                Effect::End(outcome) => return Ok(Left::of(&app, outcome)),
                 Effect::Copy(text) => {
                     let mut out = io::stdout();
                     out.write_all(copy::osc52(&text).as_bytes())?;
@@ -222,7 +270,7 @@ fn show(
         if dirty && drawn.elapsed() >= FRAME {
             drawn = Instant::now();
             if terminal.draw(|frame| draw::draw(&app, frame)).is_err() {
-                return Ok(Outcome::TerminalLost);
+                return Ok(Left::of(&app, Outcome::TerminalLost));
             }
             dirty = false;
         }
@@ -238,13 +286,16 @@ fn show(
         let first = match messages.recv_timeout(wait) {
             Ok(msg) => Some(msg),
             Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => return Ok(Outcome::TerminalLost),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Ok(Left::of(&app, Outcome::TerminalLost));
+            }
         };
         let now = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let noticed = app.notice.is_some();
-        let rate = app.rate;
+        let (rate, second) = (app.rate, app.now / 1_000_000_000);
         effects.extend(app.update(Msg::Tick(now)));
         dirty |= noticed != app.notice.is_some() || rate != app.rate;
+        dirty |= !app.progress.complete && second != app.now / 1_000_000_000;
         match first {
             Some(msg) => {
                 effects.extend(app.update(msg));

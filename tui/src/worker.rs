@@ -38,6 +38,8 @@ pub enum Input {
     Notice(String),
     /// There will be no more events.
     Complete,
+    /// The view is to end, as if it had been left so: a signal came.
+    End(crate::app::Outcome),
 }
 
 /// What the worker tells the screen.

@@ -13,5 +13,5 @@ mod target;
 pub use child::{Command, LaunchError};
 pub use invoker::{Invoker, invoker, variables};
 pub use session::{SHIM_NAME, Session};
-pub use supervise::{Ended, block_signals, die_like, supervise};
+pub use supervise::{Ended, Stops, block_signals, die_like, supervise};
 pub use target::{Reach, find, reach};

@@ -18,6 +18,15 @@ pub enum Ended {
     Signal(i32),
 }
 
+/// What it means for jittrace that the command was stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stops {
+    /// It stops too: the shell is to see a stopped job.
+    Follow,
+    /// Nothing: the command has a terminal of its own, which somebody has to go on reading.
+    Leave,
+}
+
 /// Signals that are taken notice of.
 const WATCHED: &[i32] = &[
     libc::SIGCHLD,
@@ -60,11 +69,11 @@ fn watched_set() -> libc::sigset_t {
 }
 
 /// Waits for the command, passing on what is meant for it.
-pub fn supervise(pid: i32) -> io::Result<Ended> {
+pub fn supervise(pid: i32, stops: Stops) -> io::Result<Ended> {
     let set = watched_set();
     let mut last: Option<(i32, Instant)> = None;
     loop {
-        if let Some(ended) = reap(pid)? {
+        if let Some(ended) = reap(pid, stops)? {
             return Ok(ended);
         }
         // SAFETY: plain data, filled in by the call below.
@@ -97,7 +106,7 @@ fn send(pid: i32, signal: i32) {
 }
 
 /// Takes the command's state if it changed; stops with it, and gives its end.
-fn reap(pid: i32) -> io::Result<Option<Ended>> {
+fn reap(pid: i32, stops: Stops) -> io::Result<Option<Ended>> {
     loop {
         let mut status = 0;
         // SAFETY: waits for our own child and writes its status to a local.
@@ -122,7 +131,7 @@ fn reap(pid: i32) -> io::Result<Option<Ended>> {
             _ if libc::WIFSIGNALED(status) => {
                 return Ok(Some(Ended::Signal(libc::WTERMSIG(status))));
             }
-            _ if libc::WIFSTOPPED(status) => {
+            _ if libc::WIFSTOPPED(status) && stops == Stops::Follow => {
                 // SAFETY: stops this process until someone continues it; then the command goes on, too.
                 unsafe { libc::kill(libc::getpid(), libc::SIGSTOP) };
                 send(pid, libc::SIGCONT);

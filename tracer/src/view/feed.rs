@@ -4,8 +4,12 @@ use std::{
     fs::File,
     io::{self, Read},
     path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result};
@@ -16,7 +20,7 @@ use jittrace_tui::Input;
 use crate::input::{Trace, open_trace};
 
 /// Batches that are read before the view has taken them.
-pub(super) const AHEAD: usize = 64;
+pub(crate) const AHEAD: usize = 64;
 
 /// Most events of a batch.
 const BATCH: usize = 1024;
@@ -37,14 +41,50 @@ pub(super) fn start(file: &Path, follow: bool, input: Sender<Input>) -> Result<H
             Ok(trace) => {
                 let _ = send.send(Ok(trace.reader.header().clone()));
                 if follow || file == Path::new("-") {
-                    let grows = follow && file != Path::new("-");
-                    as_it_comes(trace, grows, &input);
+                    // A pipe ends when its writer does; a file goes on until nobody looks any more.
+                    let complete = AtomicBool::new(file == Path::new("-"));
+                    as_it_comes(trace, &complete, &input);
                 } else {
                     whole(trace, plain_length(&file), &input);
                 }
             }
             Err(error) => {
                 let _ = send.send(Err(error));
+            }
+        })
+        .context("cannot start a thread")?;
+    Ok(first.recv().context("the trace could not be opened")??)
+}
+
+/// Begins to follow a trace that another process has just begun to write, until `complete` is set and its end is read.
+///
+/// # Errors
+/// The file cannot be read, or has no header after some seconds.
+pub(crate) fn follow(
+    file: &Path,
+    complete: Arc<AtomicBool>,
+    input: Sender<Input>,
+) -> Result<Header> {
+    let until = Instant::now() + Duration::from_secs(10);
+    let (send, first) = crossbeam_channel::bounded(1);
+    let file = file.to_owned();
+    thread::Builder::new()
+        .name("jittrace-read".to_owned())
+        .spawn(move || {
+            let opened = loop {
+                match open_trace(&file) {
+                    Err(_) if Instant::now() < until => thread::sleep(Duration::from_millis(5)),
+                    opened => break opened,
+                }
+            };
+            match opened {
+                Ok(trace) => {
+                    let _ = send.send(Ok(trace.reader.header().clone()));
+                    as_it_comes(trace, &complete, &input);
+                }
+                Err(error) => {
+                    let _ = send.send(Err(error));
+                }
             }
         })
         .context("cannot start a thread")?;
@@ -90,7 +130,7 @@ fn whole(mut trace: Trace, length: Option<u64>, input: &Sender<Input>) {
 }
 
 /// Reads a trace that grows, or comes through a pipe: what is there is handed over before more is waited for.
-fn as_it_comes(mut trace: Trace, grows: bool, input: &Sender<Input>) {
+fn as_it_comes(mut trace: Trace, complete: &AtomicBool, input: &Sender<Input>) {
     let (send, events) = crossbeam_channel::bounded::<(Event, u64)>(8 * BATCH);
     let gather = {
         let input = input.clone();
@@ -111,13 +151,15 @@ fn as_it_comes(mut trace: Trace, grows: bool, input: &Sender<Input>) {
         })
     };
     let rest = loop {
+        // Asked before reading, so that what was written before the end is read after it.
+        let last = complete.load(Ordering::SeqCst);
         match trace.reader.next_event() {
             Ok(Some(event)) => {
                 if send.send((event, trace.reader.position())).is_err() {
                     return;
                 }
             }
-            Ok(None) if grows => thread::sleep(POLL),
+            Ok(None) if !last => thread::sleep(POLL),
             Ok(None) => break Ok(()),
             Err(error) => break Err(error),
         }

@@ -3,17 +3,22 @@
 //! A thread of its own reads and parses the trace, so that the first screen is there before the last event is.
 
 mod export;
-mod feed;
+pub(crate) mod feed;
 
 use std::{
     io::IsTerminal,
     path::{Path, PathBuf},
     process::ExitCode,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
 };
 
 use anyhow::{Context, Result};
-use jittrace_tui::{Mode, Setup, theme::Theme};
+use crossbeam_channel::Receiver;
+use jittrace_tui::{Input, Mode, Outcome, Setup, theme::Theme};
 
 pub use export::Exporter;
 
@@ -44,6 +49,54 @@ pub fn run(args: &ViewArgs) -> Result<ExitCode> {
     let commands = Arc::new(Exporter::beside(&args.file));
     jittrace_tui::run(header, events, setup, commands).context("the view ended early")?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Shows a collection while it goes on: `collect` runs in a thread of its own and writes the trace that the view
+/// follows. When the view is left, or a signal asks for that, `stop` ends the collection.
+///
+/// # Errors
+/// The trace cannot be followed or the collection broke. A view that breaks is said, and the collection goes on.
+pub fn watch<R: Send + 'static>(
+    trace: &Path,
+    leave: &Receiver<()>,
+    stop: impl FnOnce(),
+    collect: impl FnOnce() -> R + Send + 'static,
+) -> Result<R> {
+    let complete = Arc::new(AtomicBool::new(false));
+    let collector = {
+        let complete = Arc::clone(&complete);
+        thread::Builder::new()
+            .name("collector".to_owned())
+            .spawn(move || {
+                let collected = collect();
+                complete.store(true, Ordering::SeqCst);
+                collected
+            })
+            .context("cannot start a thread")?
+    };
+    let (input, events) = crossbeam_channel::bounded(feed::AHEAD);
+    let header = feed::follow(trace, complete, input.clone())?;
+    let leave = leave.clone();
+    thread::spawn(move || {
+        if leave.recv().is_ok() {
+            let _ = input.send(Input::End(Outcome::Quit));
+        }
+    });
+    let setup = Setup {
+        mode: Mode::Attach,
+        theme: theme(),
+        trace: name(trace),
+    };
+    match jittrace_tui::run(header, events, setup, Arc::new(Exporter::beside(trace))) {
+        Ok(_) => stop(),
+        Err(error) => eprintln!("jittrace: {error}"),
+    }
+    collector.join().map_err(|_| {
+        anyhow::anyhow!(
+            "the collector failed; the trace {} has what it wrote",
+            trace.display()
+        )
+    })
 }
 
 /// The look that the environment asks for.
