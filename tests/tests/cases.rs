@@ -126,6 +126,93 @@ const CASES: &[Case] = &[
     ] },
 ];
 
+/// The kinds next to the reports, as their siblings describe them.
+#[rustfmt::skip]
+const SIBLINGS: &[Case] = &[
+    Case { script: "s01-nvrtc-builtins", runs: &[
+        (1, finds(&["nvrtc-builtins-not-found"], &["libnvrtc-builtins.so.13.0", "w/nvrtc/lib/libnvrtc.so.13"])),
+        (2, Silent),
+    ] },
+    Case { script: "s02-cudnn-mixed", runs: &[
+        (1, finds(&["cudnn-mixed"], &["9.20", "9.23", "system/libcudnn_ops.so.9", "LD_LIBRARY_PATH"])),
+        (2, Silent),
+    ] },
+    Case { script: "s03-host-compiler", runs: &[
+        (1, finds(&["host-compiler-unsupported"], &["nvcc 12.4", "$W/new/g++-14", "NVCC_CCBIN", "13"])),
+        (2, Silent),
+    ] },
+    Case { script: "s04-lock-stale", runs: &[
+        (1, finds(&["build-lock-stale"], &[".cache/torch_extensions/py312_cu130/ext/lock", "EEXIST", "left it behind"])),
+        (2, Silent),
+    ] },
+    Case { script: "s05-cache-unwritable", runs: &[
+        (1, finds(&["cache-unwritable"], &["$W/bad/.triton", "ENOTDIR"])),
+        (2, Silent),
+    ] },
+    Case { script: "s06-no-nvcc", runs: &[
+        (1, finds(&["nvcc-missing"], &["CUDA_HOME and CUDA_PATH are unset"])),
+        (2, finds(&["nvcc-missing"], &["CUDA_HOME=$W/nowhere", "CUDA_HOME=$W/cuda-13.0"])),
+        (3, Silent),
+    ] },
+    Case { script: "s07-headers-by-cpath", runs: &[
+        (1, finds(&["headers-differ-from-nvcc"], &["13.0", "12.4", "CPATH=$W/cuda-12.4/include"])),
+        (2, Silent),
+    ] },
+    Case { script: "s08-stale-build-file", runs: &[
+        (1, Expect::Finds {
+            primary: &["cache-stale-build-file"],
+            consequences: &["arch-unsupported-by-nvcc"],
+            facts: &["cached_ops/page/build.ninja", "$W/cuda-12.8/bin/nvcc", "CUDA_HOME=$W/cuda-13.0"],
+        }),
+        (2, Silent),
+    ] },
+    Case { script: "s09-cache-foreign-major", runs: &[
+        (1, finds(&["cache-foreign-major"], &["cached_ops/norm/norm.so", "libcudart.so.13", "earlier run"])),
+        (2, Silent),
+    ] },
+    Case { script: "s10-cuobjdump-missing", runs: &[
+        (1, finds(&["build-tool-missing"], &["$W/cuda-13.0/bin/cuobjdump"])),
+        (2, Silent),
+    ] },
+    Case { script: "s11-override-falls-back", runs: &[
+        (1, Expect::Finds {
+            primary: &["ptxas-override-ignored"],
+            consequences: &["arch-unsupported-by-ptxas"],
+            facts: &["TRITON_PTXAS_PATH=$W/cuda-13.1/bin/ptxas", "ENOENT", "12.8", "TRITON_PTXAS_PATH=$W/cuda-13.0/bin/ptxas"],
+        }),
+        (2, Silent),
+    ] },
+    Case { script: "s12-older-cudart", runs: &[
+        (1, finds(&["library-shadowed-by-ld-library-path"], &["$W/old/libcudart.so.12", "cudaGetDriverEntryPointByVersion", "RUNPATH", "new/libcudart.so.12"])),
+        (2, Silent),
+    ] },
+    Case { script: "s13-driver-too-old", runs: &[
+        (1, finds(&["driver-too-old"], &["12.4", "13.0", "580"])),
+        (2, Silent),
+    ] },
+    Case { script: "s14-jitlink-older-than-nvrtc", runs: &[
+        (1, finds(&["nvjitlink-older-than-nvrtc"], &["12.8", "13.0", "libnvJitLink.so.12"])),
+        (2, Silent),
+    ] },
+    Case { script: "s15-stub-by-link-order", runs: &[
+        (1, finds(&["libcuda-stub"], &["cuda/lib64/stubs/libcuda.so.1", "RUNPATH", "34"])),
+        (2, Silent),
+    ] },
+    Case { script: "s16-cleared-environment", runs: &[
+        (1, finds(&["child-not-followed"], &["nvcc", "cleared"])),
+        (2, Silent),
+    ] },
+];
+
+#[test]
+fn the_kinds_next_to_the_reports_have_their_verdicts() {
+    let mut failures = Vec::new();
+    for case in SIBLINGS {
+        play(case, &mut failures);
+    }
+    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+}
+
 #[test]
 fn every_public_report_gets_the_verdict_that_took_its_thread_days() {
     let mut failures = Vec::new();

@@ -143,6 +143,19 @@ fn by_exec(
     if let Some(event) = failed.and_then(|p| view.exit_event(p.index)) {
         draft = draft.evidence(event, "the process failed".to_owned());
     }
+    let root = super::toolkit_mixed::root_of(&first.what.path);
+    if by_path && matches!(Kind::of(tool), Some(Kind::CudaTool | Kind::Ptxas)) {
+        // A tool of a toolkit, asked for in a toolkit that does not have it.
+        draft = draft.remedy(format!(
+            "Install the part of the toolkit at {root} that has {tool} (package cuda-{tool}), or set CUDA_HOME to one that has it."
+        ));
+        if let Some(offer) = view.offer(tool, &first.what.path, |_| true) {
+            draft = draft
+                .remedy(format!("{} has {tool} {}.", offer.root, offer.version))
+                .evidence(offer.event, format!("{} exists", offer.path));
+        }
+        return Some(draft.proven());
+    }
     Some(remedy(view, draft, process, tool).proven())
 }
 

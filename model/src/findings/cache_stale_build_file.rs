@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     event::{FileOp, Rule},
+    fold::Process,
     report::Severity,
     resolve::tool::{Kind, under},
 };
@@ -21,10 +22,14 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
     let mut drafts = Vec::new();
     for nvcc in view.tools_of(Kind::Nvcc).filter(|t| !t.only_asked) {
         let found = view.found(nvcc);
-        if found.rule != Rule::BuildFile {
-            continue;
+        let file = if found.rule == Rule::BuildFile {
+            Some(found.detail)
+        } else {
+            read_before(view, nvcc.path(), nvcc.process)
+        };
+        if let Some(file) = file {
+            drafts.extend(stale(view, nvcc.path(), nvcc.process.index, &file));
         }
-        drafts.extend(stale(view, nvcc.path(), nvcc.process.index, &found.detail));
     }
     // The compiler that the file names may be gone: then only the failed exec, or a shell's 127, is there.
     for failure in view.model.exec_failures() {
@@ -44,6 +49,27 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
         drafts.extend(stale(view, path, process, &file));
     }
     drafts
+}
+
+/// A build file that names this compiler and that was read before it ran, where no build system ran it.
+fn read_before(view: &View<'_>, nvcc: &str, process: &Process) -> Option<String> {
+    let origin = view.origin(process).index;
+    view.model
+        .accesses()
+        .iter()
+        .filter(|a| {
+            a.what.op == FileOp::Open
+                && a.what.errno == 0
+                && a.t <= process.start
+                && a.process.is_some_and(|p| view.related(p, origin))
+        })
+        .filter_map(|a| view.model.cache_fact(&a.what.path))
+        .find(|f| {
+            f.what.path.ends_with("/build.ninja")
+                && (f.what.nvcc.as_deref() == Some(nvcc)
+                    || f.what.cuda_home.as_deref() == Some(root_of(nvcc)))
+        })
+        .map(|f| f.what.path.clone())
 }
 
 fn stale(view: &View<'_>, nvcc: &str, process: usize, file: &str) -> Option<Draft> {

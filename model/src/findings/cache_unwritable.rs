@@ -16,8 +16,8 @@ use crate::{
     resolve::asker,
 };
 
-/// EPERM, EACCES, ENOSPC, EROFS, EDQUOT.
-const NOT_WRITABLE: &[i32] = &[1, 13, 28, 30, 122];
+/// EPERM, EACCES, ENOTDIR, ENOSPC, EROFS, EDQUOT.
+const NOT_WRITABLE: &[i32] = &[1, 13, 20, 28, 30, 122];
 
 pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
     let mut drafts: Vec<Draft> = Vec::new();

@@ -95,11 +95,14 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
                 library.what.path,
                 version.map(|v| format!(" ({v})")).unwrap_or_default(),
                 library_rule(library.what.rule, &library.what.rule_detail),
-                library
-                    .what
-                    .requested_by
-                    .as_deref()
-                    .map(|by| format!(", asked for by {}", name(by)))
+                asker::of_frames(view.python(&library.what))
+                    .and_then(|a| a.sentence())
+                    .or_else(|| library
+                        .what
+                        .requested_by
+                        .as_deref()
+                        .map(|by| name(by).to_owned()))
+                    .map(|by| format!(", asked for by {by}"))
                     .unwrap_or_default()
             ));
         }

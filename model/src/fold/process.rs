@@ -183,7 +183,13 @@ impl Model {
         let program = match asked {
             Some(path) if path.starts_with('/') => path.to_owned(),
             Some(path) if path.contains('/') => {
-                format!("{}/{path}", process.what.cwd.trim_end_matches('/'))
+                // A process that was not seen from inside did not tell its directory; it began in its parent's.
+                let parent = process.parent.and_then(|i| self.processes.get(i));
+                let cwd = match (process.what.cwd.as_str(), parent) {
+                    ("", Some(parent)) => parent.what.cwd.as_str(),
+                    (cwd, _) => cwd,
+                };
+                format!("{}/{path}", cwd.trim_end_matches('/'))
             }
             // A bare name went through PATH: a script shows as the interpreter's argument, a program as itself.
             Some(name) => process

@@ -359,6 +359,13 @@ impl Desk {
                 for path in self.vicinity.of_failed(failed, &cwd) {
                     facts.file(&path, told);
                 }
+                // The object that could not be completed: what it needs, and whether it lies in a cache.
+                let incomplete = failed.missing_for.as_ref().unwrap_or(&failed.requested);
+                if incomplete.contains('/') {
+                    let incomplete = below(&cwd, incomplete);
+                    facts.file(&incomplete, told);
+                    told.extend(self.caches.look(&incomplete, &variable));
+                }
             }
             Body::Call(call) => {
                 facts.frames(&mut call.python, told);
@@ -368,6 +375,9 @@ impl Desk {
             }
             Body::File(access) => {
                 facts.access(access, told);
+                for path in self.vicinity.of_missing_header(access, &cwd, facts.sites()) {
+                    facts.file(&path, told);
+                }
                 told.extend(self.caches.look(&access.path, &variable));
                 if let Some(to) = &access.to {
                     told.extend(self.caches.look(to, &variable));

@@ -74,7 +74,8 @@ impl Facts {
         }
         let env = |name: &str| start.env.get(name).cloned();
         let key = format!(
-            "{:?}{:?}{:?}{:?}{}",
+            "{:?}{:?}{:?}{:?}{:?}{}",
+            named_roots(&start.env),
             env("CUDA_HOME"),
             env("CUDA_PATH"),
             env("PATH"),
@@ -94,7 +95,7 @@ impl Facts {
                 path: env("PATH"),
                 conda_prefix: env("CONDA_PREFIX"),
                 site_packages,
-                known: Vec::new(),
+                known: named_roots(&start.env),
             }));
         }
         facts
@@ -202,7 +203,18 @@ impl Facts {
             files: &HostFiles,
             owner: owner.as_ref(),
         };
-        let Some(bytes) = map(on_disk) else { return };
+        let Some(bytes) = map(on_disk) else {
+            let part = Part::of_file_name(path.rsplit('/').next().unwrap_or_default());
+            if metadata.len() == 0 && part != Part::Other {
+                facts.push(Fact::File(Box::new(FileFact {
+                    path: path.to_owned(),
+                    part: Some(part.name().to_owned()),
+                    distribution,
+                    ..FileFact::default()
+                })));
+            }
+            return;
+        };
         // `torch/lib/../../nvidia/cu13/lib/…` belongs to the same toolkit as the plain spelling.
         let identity = identify(&normalize(on_disk), &bytes, &context);
         let elf = ElfFacts::parse(&bytes).ok();
@@ -256,10 +268,35 @@ impl Facts {
         }
     }
 
+    /// The directories of Python packages that were seen.
+    pub(super) fn sites(&self) -> impl Iterator<Item = &Path> {
+        self.sites.iter().map(AsRef::as_ref)
+    }
+
     /// Tools that ran and whose release only they themselves can tell.
     pub(super) fn unversioned(&self) -> &[String] {
         &self.unversioned
     }
+}
+
+/// Roots of toolkits whose tools variables name one by one (`TRITON_PTXAS_PATH=/opt/cuda-13.0/bin/ptxas`).
+fn named_roots(env: &indexmap::IndexMap<String, String>) -> Vec<String> {
+    let mut roots: Vec<String> = env
+        .iter()
+        .filter(|(name, value)| {
+            !matches!(name.as_str(), "PATH" | "LD_LIBRARY_PATH" | "PYTHONPATH")
+                && value.starts_with('/')
+        })
+        .filter_map(|(_, value)| {
+            let (directory, file) = value.rsplit_once('/')?;
+            let is_tool = !matches!(Part::of_file_name(file), Part::Other | Part::HostCompiler);
+            let root = directory.strip_suffix("/bin")?;
+            (is_tool && !value.contains(':')).then(|| root.to_owned())
+        })
+        .collect();
+    roots.sort();
+    roots.dedup();
+    roots
 }
 
 /// Extension modules carry kernels; NVIDIA's own libraries are told by their version.

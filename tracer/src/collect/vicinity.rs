@@ -11,7 +11,7 @@ use std::{
 
 use jittrace_model::{
     Model,
-    event::{Candidate, ExecFailed, LibraryFailed, LibraryLoaded, Outcome},
+    event::{Candidate, ExecFailed, FileAccess, LibraryFailed, LibraryLoaded, Outcome},
     resolve::tool,
     toolkit::Part,
 };
@@ -25,6 +25,19 @@ const DRIVER_DIRECTORIES: &[&str] = &[
     "/usr/local/nvidia/lib64",
 ];
 
+/// How a header of a mathematics library begins, and its run-time library.
+const LIBRARIES_OF_HEADERS: &[(&str, &str)] = &[
+    ("curand", "libcurand.so"),
+    ("cublas", "libcublas.so"),
+    ("cusparse", "libcusparse.so"),
+    ("cusolver", "libcusolver.so"),
+    ("cufft", "libcufft.so"),
+    ("nvrtc", "libnvrtc.so"),
+    ("nvJitLink", "libnvJitLink.so"),
+    ("cudnn", "libcudnn.so"),
+    ("nccl", "libnccl.so"),
+];
+
 /// Most files that one search brings.
 const MOST: usize = 8;
 
@@ -32,6 +45,7 @@ const MOST: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct Vicinity {
     told: HashSet<PathBuf>,
+    headers: HashSet<String>,
 }
 
 impl Vicinity {
@@ -109,6 +123,36 @@ impl Vicinity {
         self.existing(directories.into_iter().map(|d| d.join(tool)))
     }
 
+    /// The run-time library of a header that a compile did not find: wheels bring the one without the other.
+    pub(super) fn of_missing_header<'a>(
+        &mut self,
+        access: &FileAccess,
+        cwd: &str,
+        sites: impl Iterator<Item = &'a Path>,
+    ) -> Vec<String> {
+        let header = name(&access.path);
+        let library = LIBRARIES_OF_HEADERS
+            .iter()
+            .find(|(stem, _)| header.starts_with(stem));
+        let (Some((_, library)), 2, true) = (library, access.errno, header.ends_with(".h")) else {
+            return Vec::new();
+        };
+        if !self.headers.insert(header.to_owned()) {
+            return Vec::new();
+        }
+        let beside = Path::new(cwd).join("site-packages");
+        let sites: Vec<PathBuf> = sites.map(Path::to_path_buf).chain([beside]).collect();
+        let mut found: Vec<PathBuf> = Vec::new();
+        for wheel in sites.iter().flat_map(|site| entries(&site.join("nvidia"))) {
+            found.extend(
+                entries(&wheel.join("lib"))
+                    .into_iter()
+                    .filter(|path| path.to_str().is_some_and(|p| name(p).starts_with(library))),
+            );
+        }
+        self.existing(found.into_iter().take(MOST))
+    }
+
     fn existing(&mut self, paths: impl Iterator<Item = PathBuf>) -> Vec<String> {
         let mut found = Vec::new();
         for path in paths {
@@ -132,6 +176,17 @@ fn directories(candidates: &[Candidate], cwd: &str) -> Vec<PathBuf> {
         }
     }
     directories
+}
+
+fn entries(directory: &Path) -> Vec<PathBuf> {
+    let mut entries: Vec<PathBuf> = std::fs::read_dir(directory)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .collect();
+    entries.sort();
+    entries
 }
 
 fn absolute(cwd: &str, path: &str) -> PathBuf {
