@@ -29,14 +29,14 @@ pub fn attach(args: &AttachArgs) -> Result<ExitCode> {
         eprintln!("jittrace: attach needs the process: jittrace attach PID");
         return Ok(ExitCode::from(2));
     };
-    let report = ReportChoice::parse(args.trace.report.as_deref())?;
-    may_look_into(pid)?;
     if args.trace.source == SourceChoice::Preload {
         eprintln!(
             "jittrace: the shim cannot be put into a live process; use --source auto, or launch the program under jittrace"
         );
         return Ok(ExitCode::from(2));
     }
+    let report = ReportChoice::parse(args.trace.report.as_deref())?;
+    may_look_into(pid)?;
     let mut signals =
         signal_hook::iterator::Signals::new([libc::SIGINT, libc::SIGTERM, libc::SIGHUP])
             .context("cannot take signals")?;

@@ -23,6 +23,7 @@ use super::{
     kernel::Unprobed,
     monotonic_ns, probe,
     replay::{self, Mapped, Replay},
+    roots::{Roots, View},
     translate::{Draft, Sink},
     vicinity,
     witness::{self, Witnesses},
@@ -45,13 +46,16 @@ pub(super) struct Desk {
     began: u64,
     next: EventId,
     batch: Vec<Event>,
+    roots: Roots,
+    /// Processes whose files cannot be seen.
+    hidden: HashSet<u32>,
     /// Where two sources tell the same facts.
     witnesses: Option<Witnesses>,
     listening: Option<Sender<Vec<Event>>>,
 }
 
 impl Sink for Desk {
-    fn put_from(&mut self, mut draft: Draft, source: Source) -> EventId {
+    fn put_from(&mut self, draft: Draft, source: Source) -> EventId {
         let known = self
             .witnesses
             .as_mut()
@@ -64,6 +68,53 @@ impl Sink for Desk {
             Some(_) => witness::keys(&draft),
             None => Vec::new(),
         };
+        let pid = draft.pid;
+        if matches!(draft.body, Body::ProcessStart(_)) {
+            self.roots.begin(pid);
+        }
+        let ends = matches!(draft.body, Body::ProcessExit(_));
+        let view = self.roots.enter(pid);
+        let id = match view {
+            View::Ours | View::Entered => self.tell(draft, source, keys),
+            View::Hidden => self.tell_blindly(draft, source),
+        };
+        self.roots.leave(view);
+        if ends {
+            self.roots.end(pid);
+        }
+        id
+    }
+
+    fn forked(&mut self, child: u32, parent: u32) {
+        if let Some(witnesses) = &mut self.witnesses {
+            witnesses.forked(child, parent);
+        }
+    }
+
+    fn mapped(&mut self, pid: u32, objects: Vec<Mapped>) {
+        let view = self.roots.enter(pid);
+        let loads = match view {
+            View::Ours | View::Entered => self.replay.found(pid, &objects),
+            View::Hidden => Vec::new(),
+        };
+        self.roots.leave(view);
+        for loaded in loads {
+            self.put_from(
+                Draft {
+                    time: monotonic_ns(),
+                    pid,
+                    tid: pid,
+                    body: Body::LibraryLoaded(Box::new(loaded)),
+                },
+                Source::Procfs,
+            );
+        }
+    }
+}
+
+impl Desk {
+    /// Tells a fact, with what can be looked up about it.
+    fn tell(&mut self, mut draft: Draft, source: Source, keys: Vec<witness::Key>) -> EventId {
         let pid = draft.pid;
         let mut told = Vec::new();
         match &mut draft.body {
@@ -111,24 +162,28 @@ impl Sink for Desk {
         id
     }
 
-    fn forked(&mut self, child: u32, parent: u32) {
-        if let Some(witnesses) = &mut self.witnesses {
-            witnesses.forked(child, parent);
-        }
-    }
-
-    fn mapped(&mut self, pid: u32, objects: Vec<Mapped>) {
-        for loaded in self.replay.found(pid, &objects) {
-            self.put_from(
+    /// Tells a fact of a process whose files cannot be seen from here: nothing is looked up, since files of the same
+    /// names would be others.
+    fn tell_blindly(&mut self, draft: Draft, source: Source) -> EventId {
+        if self.hidden.insert(draft.pid) {
+            self.write(
                 Draft {
-                    time: monotonic_ns(),
-                    pid,
-                    tid: pid,
-                    body: Body::LibraryLoaded(Box::new(loaded)),
+                    time: draft.time,
+                    pid: draft.pid,
+                    tid: draft.tid,
+                    body: Body::Note(Note {
+                        about: "hidden-files".to_owned(),
+                        text: format!(
+                            "process {} has another root directory, which may not be entered: its files are not \
+                             identified; run jittrace as root, or beside it in its container",
+                            draft.pid
+                        ),
+                    }),
                 },
-                Source::Procfs,
+                Source::Collector,
             );
         }
+        self.write(draft, source)
     }
 }
 
@@ -158,6 +213,8 @@ impl Desk {
             began,
             next: 1,
             batch: Vec::new(),
+            roots: Roots::default(),
+            hidden: HashSet::new(),
             witnesses: None,
             listening,
         };

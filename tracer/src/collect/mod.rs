@@ -17,6 +17,7 @@ mod merge;
 mod probe;
 mod procfs;
 mod replay;
+mod roots;
 mod tail;
 mod translate;
 mod vicinity;
