@@ -146,9 +146,7 @@ impl Replay {
 
     /// Completes a load with its search.
     pub(super) fn loaded(&mut self, pid: u32, loaded: &mut LibraryLoaded) {
-        if let Ok(real) = fs::canonicalize(&loaded.path) {
-            loaded.realpath = real.to_string_lossy().into_owned();
-        }
+        loaded.realpath = realpath(&loaded.path);
         self.process(pid);
         let Some(Process::Replayed(process)) = self.processes.get_mut(&pid) else {
             return;
@@ -240,6 +238,7 @@ impl Replay {
             return Body::LibraryFailed(Box::new(failed));
         };
         let mut loaded = LibraryLoaded {
+            realpath: realpath(&winner.path),
             path: winner.path,
             requested: Some(failed.requested),
             requested_by: failed.requested_by,
@@ -331,6 +330,7 @@ impl Replay {
             .filter_map(|s| {
                 let winner = s.winner.as_ref()?;
                 let mut loaded = LibraryLoaded {
+                    realpath: realpath(&winner.path),
                     path: winner.path.clone(),
                     request: Some(request),
                     explanation: Explanation::Reconstructed,
@@ -405,6 +405,11 @@ fn found_load(path: String, file: FileId, search: Option<&Search>, deleted: bool
         loaded.candidates.clear();
     }
     loaded
+}
+
+/// A path without symbolic links; as it is when the file cannot be looked at.
+fn realpath(path: &str) -> String {
+    fs::canonicalize(path).map_or_else(|_| path.to_owned(), |p| p.to_string_lossy().into_owned())
 }
 
 /// Puts a search's answer into a load.
