@@ -1,9 +1,11 @@
 //! What lies over the view for a moment: a line to type in, a menu, the help, a question.
 
+mod draw;
 mod help;
 mod menu;
 mod prompt;
 
+pub use draw::draw;
 pub use help::{Help, HelpLine, help_lines};
 pub use menu::{Choice, Item, Menu};
 pub use prompt::{Prompt, Purpose};

@@ -1,0 +1,138 @@
+//! Who asked: sentences, Python frames, processes and their parents.
+
+use jittrace_model::{
+    Event, EventId,
+    event::{Body, Frame},
+    fold::ProcessIndex,
+};
+
+use crate::{snapshot::ProcessRow, subject::Subject, text, theme::Tone};
+
+use super::*;
+
+/// Who asked: the sentence, the frames of the first event that has any, and the process with its parents.
+pub(super) fn asked(
+    evidence: &Evidence<'_>,
+    by: Option<&str>,
+    events: &[EventId],
+    links: &mut Vec<Link>,
+) {
+    let found: Vec<Event> = events
+        .iter()
+        .take(4)
+        .filter_map(|id| evidence.store.find(*id))
+        .collect();
+    if let Some(by) = by {
+        let mut link = Link::new("asked by", by).copies(by);
+        if let Some(first) = found.first() {
+            link = link.event(first.id);
+        }
+        links.push(link);
+    }
+    for event in &found {
+        // A load leads to the request, which may know more.
+        let request = match &event.body {
+            Body::LibraryLoaded(loaded) => loaded.request,
+            Body::LibraryFailed(failed) => failed.request,
+            _ => None,
+        }
+        .and_then(|id| evidence.store.find(id));
+        let own = python_of(event);
+        let (holder, python) = match &request {
+            Some(request) if own.is_empty() => (request, python_of(request)),
+            _ => (event, own),
+        };
+        if !python.is_empty() {
+            frames(python, holder.id, evidence.expanded, links);
+            break;
+        }
+    }
+    if let Some(event) = found.first()
+        && let Some(process) = evidence.snapshot.process_at(event.pid, event.t)
+    {
+        ancestry(evidence, process, links);
+    }
+}
+
+pub(super) fn python_of(event: &Event) -> &[Frame] {
+    match &event.body {
+        Body::Exec(b) => &b.python,
+        Body::ExecFailed(b) => &b.python,
+        Body::LibraryRequest(b) => &b.python,
+        Body::LibraryLoaded(b) => &b.python,
+        Body::LibraryFailed(b) => &b.python,
+        Body::Call(b) => &b.python,
+        Body::File(b) => &b.python,
+        Body::PythonStack(b) => &b.python,
+        _ => &[],
+    }
+}
+
+/// Python frames, innermost first.
+pub(super) fn frames(python: &[Frame], event: EventId, expanded: bool, links: &mut Vec<Link>) {
+    const FRAMES: usize = 8;
+    let own = |frame: &&Frame| expanded || !of_python(&frame.file);
+    let shown = if expanded { python.len() } else { FRAMES };
+    let mut told = 0;
+    for frame in python.iter().filter(own).take(shown) {
+        told += 1;
+        let sentence = jittrace_model::resolve::asker::frame_sentence(frame);
+        let tone = if frame.distribution.is_some() {
+            Tone::Plain
+        } else {
+            Tone::Dim
+        };
+        links.push(
+            Link::new("", sentence)
+                .deep(1)
+                .tone(tone)
+                .event(event)
+                .copies(format!("{}:{}", frame.file, frame.line)),
+        );
+    }
+    if python.len() > told {
+        let rest = python.len() - told;
+        let what = if rest == 1 {
+            "1 more frame".to_owned()
+        } else {
+            format!("{rest} more frames")
+        };
+        links.push(Link {
+            target: Target::Expand,
+            ..Link::new("", what).deep(1).tone(Tone::Accent)
+        });
+    }
+}
+
+/// Whether a file is Python's own: its frames lie between those that tell something.
+pub(super) fn of_python(file: &str) -> bool {
+    file.starts_with("<frozen")
+        || (file.contains("/lib/python3")
+            && !file.contains("/site-packages/")
+            && !file.contains("/dist-packages/"))
+}
+
+/// A process and those that led to it.
+pub(super) fn ancestry(evidence: &Evidence<'_>, process: ProcessIndex, links: &mut Vec<Link>) {
+    for (depth, at) in evidence.snapshot.ancestry(process).into_iter().enumerate() {
+        let Some(row) = evidence.snapshot.processes.get(at) else {
+            continue;
+        };
+        let label = if depth == 0 {
+            "in process"
+        } else {
+            "started by"
+        };
+        links.push(
+            Link::new(label, format!("{} {}", row.pid, command_line(row)))
+                .deep(depth.min(4))
+                .to(Subject::Process(at)),
+        );
+    }
+}
+
+pub(super) fn command_line(row: &ProcessRow) -> String {
+    let mut words = vec![text::base(&row.program).to_owned()];
+    words.extend(row.argv.iter().skip(1).cloned());
+    words.join(" ")
+}

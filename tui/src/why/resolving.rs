@@ -1,0 +1,231 @@
+//! The chain behind a cell: every file that a component resolved for a part.
+
+use jittrace_model::report::{Finding, Resolved};
+
+use crate::{
+    subject::Subject,
+    summary,
+    theme::Tone,
+    view::{
+        findings,
+        resolution::{self, COLUMNS, Difference},
+    },
+};
+
+use super::*;
+
+pub(super) fn cell(evidence: &Evidence<'_>, name: &str, column: usize, links: &mut Vec<Link>) {
+    let snapshot = evidence.snapshot;
+    let report = &snapshot.report;
+    let (Some(component), Some(column)) = (
+        report.components.iter().find(|c| c.name == name),
+        COLUMNS.get(column),
+    ) else {
+        return;
+    };
+    match column.key {
+        "built-for" => {
+            match (&component.built_for.cuda, &component.built_for.from) {
+                (Some(cuda), from) => {
+                    links.push(Link::new("built for", format!("CUDA {cuda}")));
+                    if let Some(from) = from {
+                        links.push(Link::new("as told by", from.clone()).deep(1));
+                    }
+                }
+                (None, _) => links.push(
+                    Link::new("built for", "nothing says for which CUDA it was built")
+                        .tone(Tone::Dim),
+                ),
+            }
+            for (label, value) in [
+                ("distribution", &component.distribution),
+                ("version", &component.version),
+                ("lives in", &component.path),
+            ] {
+                if let Some(value) = value {
+                    links.push(Link::new(label, value.clone()));
+                }
+            }
+        }
+        "archs" => {
+            let archs = resolution::archs(snapshot, component);
+            let text = if archs.is_empty() {
+                "none were asked for".to_owned()
+            } else {
+                archs.join(" ")
+            };
+            links.push(Link::new("architectures", text));
+            for build in report
+                .builds
+                .iter()
+                .filter(|b| b.started_by.as_deref() == Some(name) && !b.archs.is_empty())
+                .take(20)
+            {
+                links.push(
+                    Link::new(
+                        &build.tool,
+                        format!(
+                            "{} for {}",
+                            build.archs.join(" "),
+                            build.output.as_deref().unwrap_or("?")
+                        ),
+                    )
+                    .deep(1)
+                    .to(Subject::Build(build.id)),
+                );
+            }
+        }
+        "caches" => {
+            for cache in report.caches.iter().filter(|c| c.owner == name) {
+                links.push(
+                    Link::new("cache", cache.directory.clone())
+                        .to(Subject::Cache(cache.directory.clone())),
+                );
+                links.push(
+                    Link::new(
+                        "",
+                        format!(
+                            "{} hits, {} misses, {} built",
+                            cache.hits, cache.misses, cache.builds
+                        ),
+                    )
+                    .deep(1),
+                );
+            }
+        }
+        part => {
+            let expected = component.built_for.cuda.as_deref();
+            for (at, entry) in resolution::entries(component, part, evidence.process).enumerate() {
+                if at > 0 {
+                    links.push(Link::default());
+                }
+                resolved(evidence, column.title, entry, links);
+                if let (Some(expected), Some(version), true) =
+                    (expected, &entry.version, column.release)
+                    && resolution::difference(version, expected) != Difference::None
+                {
+                    links.push(
+                        Link::new(
+                            "differs from",
+                            format!(
+                                "CUDA {expected}, which {name} was built for{}",
+                                component
+                                    .built_for
+                                    .from
+                                    .as_ref()
+                                    .map(|f| format!(" ({f})"))
+                                    .unwrap_or_default()
+                            ),
+                        )
+                        .tone(Tone::Warning),
+                    );
+                } else if let (None, Some(version), true) =
+                    (expected, &entry.version, column.release)
+                    && let Some((other, cuda)) = resolution::neighbour(snapshot, component)
+                    && resolution::difference(version, &cuda) != Difference::None
+                {
+                    let text =
+                        format!("CUDA {cuda}, which {other} in the same processes was built for");
+                    links.push(Link::new("differs from", text).tone(Tone::Warning));
+                }
+            }
+        }
+    }
+    if links.is_empty() {
+        links.push(Link::new(column.title, format!("{name} resolved none")).tone(Tone::Dim));
+    }
+    let about: Vec<&Finding> = report
+        .findings
+        .iter()
+        .filter(|f| f.component.as_deref() == Some(name))
+        .collect();
+    if !about.is_empty() {
+        links.push(Link::default());
+        links.push(Link::heading("findings"));
+        for found in about {
+            let (tone, word) = findings::severity(found.severity);
+            links.push(
+                Link::new(word, found.title.clone())
+                    .tone(tone)
+                    .deep(1)
+                    .to(findings::key(found)),
+            );
+        }
+    }
+}
+
+/// The chain behind one resolved file.
+pub(super) fn resolved(
+    evidence: &Evidence<'_>,
+    part: &str,
+    entry: &Resolved,
+    links: &mut Vec<Link>,
+) {
+    let snapshot = evidence.snapshot;
+    let toolkit = entry.toolkit.as_deref().and_then(|id| snapshot.toolkit(id));
+    let tone = toolkit.map_or(Tone::Plain, |t| Tone::Toolkit(snapshot.rank(t)));
+    let version = entry.version.as_deref().unwrap_or("of unknown version");
+    let first = entry.events.first().copied();
+    let mut link = Link::new(&format!("{part} {version}"), entry.path.clone())
+        .tone(tone)
+        .copies(entry.path.clone());
+    if let Some(id) = first {
+        link = link.event(id);
+    }
+    links.push(link);
+    if !entry.realpath.is_empty() && entry.realpath != entry.path {
+        links.push(
+            Link::new("really", entry.realpath.clone())
+                .deep(1)
+                .copies(entry.realpath.clone()),
+        );
+    }
+    if let Some(from) = &entry.version_from {
+        links.push(
+            Link::new("version by", from.clone())
+                .deep(1)
+                .tone(Tone::Dim),
+        );
+    }
+    if let Some(toolkit) = toolkit.and_then(|t| snapshot.report.toolkits.get(t)) {
+        links.push(
+            Link::new(
+                "toolkit",
+                format!("{} ({}) {}", toolkit.id, toolkit.kind, toolkit.root),
+            )
+            .deep(1)
+            .copies(toolkit.root.clone()),
+        );
+    }
+    links.push(rule(entry.rule, &entry.rule_detail, entry.explanation));
+    asked(
+        evidence,
+        entry.requested_by.as_deref(),
+        &entry.events,
+        links,
+    );
+    candidates(evidence, &entry.candidates, links);
+    let more: Vec<String> = entry.pids.iter().map(u32::to_string).collect();
+    if more.len() > 1 {
+        links.push(Link::new(
+            "seen in",
+            format!("processes {}", more.join(", ")),
+        ));
+    }
+    if entry.events.len() > 1 {
+        links.push(Link::heading("seen as"));
+        for id in &entry.events {
+            if let Some(event) = evidence.store.find(*id) {
+                links.push(
+                    Link::new(
+                        &format!("#{id}"),
+                        format!("{} {}", event.body.kind(), summary::line(&event, 400, "…")),
+                    )
+                    .deep(1)
+                    .tone(Tone::Dim)
+                    .event(*id),
+                );
+            }
+        }
+    }
+}

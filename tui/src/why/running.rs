@@ -1,0 +1,227 @@
+//! The chain behind a process and behind a build.
+
+use jittrace_model::fold::ProcessIndex;
+
+use crate::{snapshot::ProcessRow, subject::Subject, summary, text, theme::Tone};
+
+use super::*;
+
+pub(super) fn process(evidence: &Evidence<'_>, at: ProcessIndex, links: &mut Vec<Link>) {
+    let Some(row) = evidence.snapshot.processes.get(at) else {
+        return;
+    };
+    let toolkit = evidence.snapshot.toolkit_of_file(&row.program);
+    let tone = toolkit.map_or(Tone::Plain, |t| Tone::Toolkit(evidence.snapshot.rank(t)));
+    links.push(
+        Link::new("program", row.program.clone())
+            .tone(tone)
+            .event(row.event)
+            .copies(row.program.clone()),
+    );
+    if row.exe != row.program && !row.exe.is_empty() {
+        links.push(
+            Link::new("run by", row.exe.clone())
+                .deep(1)
+                .copies(row.exe.clone()),
+        );
+    }
+    links.push(
+        Link::new("command", row.argv.join(" ")).copies(crate::copy::command(
+            &row.program,
+            &row.argv,
+            &row.cwd,
+            &row.env,
+        )),
+    );
+    links.push(Link::new("in", row.cwd.clone()));
+    let began = if row.found {
+        "found running at"
+    } else {
+        "from"
+    };
+    let life = match row.end {
+        Some(end) => format!(
+            "{began} {} s, for {}",
+            text::moment(row.start),
+            text::duration(end.saturating_sub(row.start))
+        ),
+        None if row.replaced_by.is_some() => format!(
+            "{began} {} s, then ran another program",
+            text::moment(row.start)
+        ),
+        None => format!("{began} {} s, still running", text::moment(row.start)),
+    };
+    links.push(Link::new("life", life));
+    if let Some(exit) = row.exit {
+        let (word, tone) = crate::view::exit_word(exit);
+        let mut link = Link::new("ended", word).tone(tone);
+        if let Some(event) = row.exit_event {
+            link = link.event(event);
+        }
+        links.push(link);
+    }
+    if let Some(reason) = &row.not_followed {
+        links.push(
+            Link::new("not followed", reason.clone())
+                .tone(Tone::Warning)
+                .event(row.event),
+        );
+    }
+    if let Some(exec) = row.exec_event {
+        let mut link = Link::new(
+            "asked for by",
+            if row.python.is_empty() {
+                "an exec".to_owned()
+            } else {
+                summary::asker(&row.python)
+            },
+        );
+        link = link.event(exec);
+        links.push(link);
+        frames(&row.python, exec, evidence.expanded, links);
+    }
+    for (depth, parent) in evidence
+        .snapshot
+        .ancestry(at)
+        .into_iter()
+        .skip(1)
+        .enumerate()
+    {
+        if let Some(row) = evidence.snapshot.processes.get(parent) {
+            links.push(
+                Link::new("started by", format!("{} {}", row.pid, command_line(row)))
+                    .deep(depth.min(4))
+                    .to(Subject::Process(parent)),
+            );
+        }
+    }
+    if let Some(next) = row
+        .replaced_by
+        .and_then(|next| evidence.snapshot.processes.get(next).map(|r| (next, r)))
+    {
+        links.push(Link::new("then ran", command_line(next.1)).to(Subject::Process(next.0)));
+    }
+    let children: Vec<(usize, &ProcessRow)> = evidence
+        .snapshot
+        .processes
+        .iter()
+        .enumerate()
+        .filter(|(_, p)| p.parent == Some(at))
+        .collect();
+    if !children.is_empty() {
+        links.push(Link::heading(&format!("started ({})", children.len())));
+        let shown = if evidence.expanded {
+            children.len()
+        } else {
+            PLACES
+        };
+        for (index, child) in children.iter().take(shown) {
+            links.push(
+                Link::new(&child.pid.to_string(), command_line(child))
+                    .deep(1)
+                    .to(Subject::Process(*index)),
+            );
+        }
+        if children.len() > shown {
+            links.push(Link {
+                target: Target::Expand,
+                ..Link::new("", format!("{} more", children.len() - shown))
+                    .deep(1)
+                    .tone(Tone::Accent)
+            });
+        }
+    }
+    if !row.env.is_empty() {
+        links.push(Link::heading("captured environment"));
+        for (name, value) in &row.env {
+            links.push(
+                Link::new(name, value.clone())
+                    .deep(1)
+                    .event(row.event)
+                    .copies(format!("{name}={value}")),
+            );
+        }
+    }
+}
+
+pub(super) fn build(evidence: &Evidence<'_>, id: u32, links: &mut Vec<Link>) {
+    let builds = &evidence.snapshot.report.builds;
+    let Some(build) = builds.iter().find(|b| b.id == id) else {
+        return;
+    };
+    let toolkit = evidence.snapshot.toolkit_of_file(&build.path);
+    let tone = toolkit.map_or(Tone::Plain, |t| Tone::Toolkit(evidence.snapshot.rank(t)));
+    let mut link = Link::new(
+        &format!("{} {}", build.tool, build.version.as_deref().unwrap_or("")),
+        build.path.clone(),
+    )
+    .tone(tone)
+    .copies(build.path.clone());
+    if let Some(id) = build.events.first() {
+        link = link.event(*id);
+    }
+    links.push(link);
+    if let Some(message) = &build.message {
+        links.push(Link::new("said", message.clone()).tone(Tone::Error));
+    }
+    match (build.exit, build.duration_ns) {
+        (Some(exit), duration) => {
+            let (word, tone) = crate::view::exit_word(exit);
+            let after = duration
+                .map(|d| format!(" after {}", text::duration(d)))
+                .unwrap_or_default();
+            links.push(Link::new("ended", format!("{word}{after}")).tone(tone));
+        }
+        (None, _) => links.push(Link::new("ended", "still running").tone(Tone::Accent)),
+    }
+    if let Some(output) = &build.output {
+        links.push(Link::new("output", output.clone()).copies(output.clone()));
+    }
+    if !build.archs.is_empty() {
+        links.push(Link::new("architectures", build.archs.join(" ")));
+    }
+    links.push(
+        Link::new("command", build.argv.join(" ")).copies(crate::copy::command(
+            &build.path,
+            &build.argv,
+            &build.cwd,
+            &[],
+        )),
+    );
+    links.push(Link::new("in", build.cwd.clone()));
+    if let Some(by) = &build.started_by {
+        links.push(Link::new("for", by.clone()));
+    }
+    let mut parent = build.parent;
+    let mut depth = 0;
+    while let Some(above) = parent.and_then(|id| builds.iter().find(|b| b.id == id)) {
+        depth += 1;
+        links.push(
+            Link::new(
+                "run by",
+                format!("{} {}", above.tool, above.output.as_deref().unwrap_or("")),
+            )
+            .deep(depth)
+            .to(Subject::Build(above.id)),
+        );
+        // A parent always has the smaller number.
+        parent = above.parent.filter(|id| *id < above.id);
+    }
+    if let Some(process) = evidence.snapshot.process_at(build.pid, build.start_ns) {
+        if let Some(row) = evidence.snapshot.processes.get(process)
+            && let Some(exec) = row.exec_event
+            && !row.python.is_empty()
+        {
+            links.push(Link::new("asked for by", summary::asker(&row.python)).event(exec));
+            frames(&row.python, exec, evidence.expanded, links);
+        }
+        ancestry(evidence, process, links);
+    }
+    for id in build.events.iter().skip(1) {
+        links.push(
+            Link::new("seen as", format!("#{id}"))
+                .tone(Tone::Dim)
+                .event(*id),
+        );
+    }
+}
