@@ -202,11 +202,15 @@ pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
     let tone = toolkit.map_or(Tone::Plain, |t| Tone::Toolkit(app.snapshot.rank(t)));
     let mut out = Columns::new(app, width);
     let indent = "  ".repeat(row.depth.min(6));
-    let tail = if row.folded {
+    let duplicate = app.rows.build_facts.duplicates.contains(&row.at);
+    let mut tail = if row.folded {
         format!(" (+{})", row.below)
     } else {
         String::new()
     };
+    if duplicate && app.timeline {
+        tail.push_str(" again");
+    }
     let name = format!(
         "{indent}{} {}{tail}",
         app.theme.fold(row.below > 0, row.folded),
@@ -215,7 +219,6 @@ pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
     out.cell(&name, TOOL, tone);
     let time = text::duration(length(build, now));
     let running = build.exit.is_none() && build.duration_ns.is_none();
-    let duplicate = app.rows.build_facts.duplicates.contains(&row.at);
     let (state, state_tone) = match build.exit {
         Some(exit) if exit.is_success() && duplicate => ("again".to_owned(), Tone::Warning),
         Some(exit) => super::exit_word(exit),
