@@ -25,7 +25,10 @@ fn main() -> std::io::Result<()> {
             eprintln!("{} has no place for the screen {name}", page.display());
             continue;
         };
-        let end = book.get(start..).and_then(|rest| rest.find("```")).map_or(start, |at| start + at);
+        let end = book
+            .get(start..)
+            .and_then(|rest| rest.find("```"))
+            .map_or(start, |at| start + at);
         book.replace_range(start..end, &common::text(&app));
     }
     fs::write(&page, book)

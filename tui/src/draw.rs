@@ -223,11 +223,13 @@ fn body(app: &App, frame: &mut Frame<'_>, areas: &layout::Areas) {
         output(app, frame, areas.rows);
         return;
     }
-    let width = usize::from(areas.rows.width);
+    let count = view::count(app, view);
+    // Where the list is longer than its area, the last column belongs to the scroll bar.
+    let scrolls = count > usize::from(areas.rows.height);
+    let width = usize::from(areas.rows.width) - usize::from(scrolls && areas.rows.width > 0);
     if let Some(head) = view::head(app, view, width).filter(|_| areas.head.height > 0) {
         put(frame, areas.head, head);
     }
-    let count = view::count(app, view);
     if count == 0 {
         for (at, sentence) in view::nothing(app, view).iter().enumerate() {
             let Ok(at) = u16::try_from(at) else { break };
@@ -434,6 +436,8 @@ fn output(app: &App, frame: &mut Frame<'_>, area: Rect) {
 /// The lines of the evidence at a width, each with the link that it belongs to.
 pub fn why_lines(app: &App, why: &Why, width: usize) -> Vec<(usize, Line<'static>)> {
     let theme = app.theme;
+    // The last column belongs to the scroll bar.
+    let width = width.saturating_sub(1);
     let mut lines = Vec::new();
     for (at, link) in why.links.iter().enumerate() {
         if link.label.is_empty() && link.text.is_empty() {
