@@ -148,8 +148,9 @@ pub(super) fn link(view: &View<'_>, drafts: &mut [Draft]) {
                 drafts.iter().enumerate().find(|(other, d)| {
                     *other != at
                         && d.finding.id == *cause
-                        && explains(d.finding.severity, draft.finding.severity)
+                        && explains(d.finding.severity)
                         && befell_the_same(view, d, draft)
+                        && (*kind != "component-disabled" || shares_an_event(d, draft))
                 })
             });
             let Some((cause, name)) = cause.map(|(i, d)| (i, d.finding.id.clone())) else {
@@ -168,9 +169,20 @@ pub(super) fn link(view: &View<'_>, drafts: &mut [Draft]) {
     }
 }
 
-/// What is only worth a note explains no failure.
-fn explains(cause: Severity, consequence: Severity) -> bool {
-    cause <= consequence || cause != Severity::Note
+/// What is only worth a note explains nothing else.
+fn explains(cause: Severity) -> bool {
+    cause != Severity::Note
+}
+
+/// A part that was given up belongs to the failure of that very load.
+fn shares_an_event(cause: &Draft, consequence: &Draft) -> bool {
+    cause.finding.evidence.iter().any(|a| {
+        consequence
+            .finding
+            .evidence
+            .iter()
+            .any(|b| a.event == b.event)
+    })
 }
 
 /// Whether both happened in the same processes, or in processes of which one started the other.
