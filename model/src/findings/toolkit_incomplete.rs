@@ -125,14 +125,20 @@ fn headers(view: &View<'_>) -> Vec<Draft> {
             continue;
         };
         let header = name(&access.what.path).to_owned();
+        if !header.ends_with(".h") || told.contains(&header) {
+            continue;
+        }
         let compiler = view
             .line(process)
             .find(|p| Kind::of(p.name()) == Some(Kind::HostCompiler))
             .filter(|p| view.exit_of(p.index).is_some_and(is_failure));
+        if compiler.is_none() {
+            continue;
+        }
         let found = view.model.accesses().iter().any(|a| {
             a.what.errno == 0 && name(&a.what.path) == header && a.process == access.process
         });
-        if compiler.is_none() || found || told.contains(&header) || !header.ends_with(".h") {
+        if found {
             continue;
         }
         if let Some(draft) = missing_header(view, &header, process, None) {
