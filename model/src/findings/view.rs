@@ -2,7 +2,7 @@
 //!
 //! Each answer carries the event that it rests on, so that a kind can only say what was seen.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::{
     event::{Call, EventId, Frame, LibraryLoaded, Message},
@@ -84,6 +84,10 @@ pub struct View<'a> {
     pub report: &'a Report,
     tools: Vec<Tool<'a>>,
     tool_of: HashMap<ProcessIndex, usize>,
+    /// Positions in the model's calls, by function: kinds ask for few of very many.
+    calls_of: BTreeMap<&'a str, Vec<usize>>,
+    /// Positions in the model's libraries, by process.
+    libraries_of: HashMap<Option<ProcessIndex>, Vec<usize>>,
 }
 
 impl<'a> View<'a> {
@@ -94,7 +98,21 @@ impl<'a> View<'a> {
             report,
             tools: Vec::new(),
             tool_of: HashMap::new(),
+            calls_of: BTreeMap::new(),
+            libraries_of: HashMap::new(),
         };
+        for (at, call) in model.calls().iter().enumerate() {
+            view.calls_of
+                .entry(&call.what.function)
+                .or_default()
+                .push(at);
+        }
+        for (at, library) in model.libraries().iter().enumerate() {
+            view.libraries_of
+                .entry(library.process)
+                .or_default()
+                .push(at);
+        }
         for process in model.processes() {
             let Some(kind) = Kind::of(process.name()).filter(|k| *k != Kind::Shell) else {
                 continue;
@@ -358,11 +376,13 @@ impl<'a> View<'a> {
     pub fn loaded(
         &self,
         process: Option<ProcessIndex>,
-    ) -> impl Iterator<Item = &'a Seen<LibraryLoaded>> + use<'a> {
-        self.model
-            .libraries()
-            .iter()
-            .filter(move |l| l.process == process)
+    ) -> impl Iterator<Item = &'a Seen<LibraryLoaded>> + use<'a, '_> {
+        let libraries = self.model.libraries();
+        self.libraries_of
+            .get(&process)
+            .into_iter()
+            .flatten()
+            .filter_map(move |at| libraries.get(*at))
     }
 
     /// Libraries of one part in a process image.
@@ -405,10 +425,15 @@ impl<'a> View<'a> {
         &'b self,
         names: &'b [&str],
     ) -> impl Iterator<Item = &'a Seen<Call>> + use<'a, 'b> {
-        self.model
-            .calls()
+        let mut places: Vec<usize> = self
+            .calls_of
             .iter()
-            .filter(move |c| names.iter().any(|n| c.what.function.starts_with(n)))
+            .filter(|(function, _)| names.iter().any(|n| function.starts_with(n)))
+            .flat_map(|(_, places)| places.iter().copied())
+            .collect();
+        places.sort_unstable();
+        let calls = self.model.calls();
+        places.into_iter().filter_map(move |at| calls.get(at))
     }
 
     /// The CUDA release that the driver in a process states, or that the host's driver has.
