@@ -46,7 +46,7 @@ fn body(n: u64, pid: u32) -> Body {
     match n % 1000 {
         0 => Body::ProcessStart(Box::new(ProcessStart {
             ppid: if n == 0 { 1 } else { 1000 },
-            exe: if n % 10_000 == 0 {
+            exe: if n.is_multiple_of(10_000) {
                 "/opt/cuda-13.0/bin/nvcc".into()
             } else {
                 "/usr/bin/python3.12".into()
@@ -114,7 +114,7 @@ fn body(n: u64, pid: u32) -> Body {
                 "/home/u/.cache/flashinfer/0.6.8/120f/cached_ops/op{}/build.ninja",
                 n % 4096
             ),
-            errno: if n % 3 == 0 { 2 } else { 0 },
+            errno: if n.is_multiple_of(3) { 2 } else { 0 },
             ..FileAccess::default()
         })),
     }

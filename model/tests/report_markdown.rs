@@ -60,8 +60,13 @@ fn every_story_renders_right() {
         );
         assert!(markdown.chars().count() < 65_536, "{name}");
         let (rows, columns) = table(&markdown);
-        assert_eq!(rows, report.components.len(), "{name}");
-        assert!(columns >= 3, "{name}");
+        let told = report
+            .components
+            .iter()
+            .filter(|component| !component.resolved.is_empty())
+            .count();
+        assert_eq!(rows, told, "{name}");
+        assert!(columns >= 3 || told == 0, "{name}");
         let mut rendered = String::new();
         html::push_html(&mut rendered, events(&markdown).into_iter());
         assert!(rendered.starts_with("<h3>"), "{name}");
