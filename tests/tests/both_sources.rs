@@ -349,6 +349,34 @@ fn the_kernel_alone_sees_what_no_shim_can() {
     }
 }
 
+#[test]
+fn a_command_that_no_shim_can_be_in_is_watched_by_the_kernel_unasked() {
+    if !kernel_source("a_command_that_no_shim_can_be_in_is_watched_by_the_kernel_unasked") {
+        return;
+    }
+    let _alone = alone();
+    let lab = Lab::new();
+    let program = lab.cc(
+        "static",
+        "int main(void) { return system(\"exit 6\") >> 8; }",
+        &["-static"],
+    );
+    let output = finish(
+        lab.jittrace("t.jtrace").arg("--").arg(program),
+        Duration::from_secs(60),
+    );
+    assert_eq!(output.status.code(), Some(6));
+    let trace = Trace::read(&lab.file("t.jtrace"));
+    assert_eq!(trace.source("preload").0, "refused");
+    assert_eq!(trace.source("ebpf").0, "active");
+    let starts = trace.kind("process-start");
+    assert!(starts.iter().any(|e| base(e, "exe") == "static"));
+    assert!(
+        starts.iter().any(|e| e["argv"][2] == "exit 6"),
+        "{starts:?}"
+    );
+}
+
 /// Where the scenarios of the real stack are.
 fn scenarios() -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/lab");

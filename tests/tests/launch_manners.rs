@@ -311,7 +311,7 @@ fn a_command_that_the_shim_cannot_reach_still_runs_undisturbed() {
     let report = directory.path().join("r.json");
     let output = finish(
         Command::new(jittrace())
-            .args(["--no-tui", "-q", "-o"])
+            .args(["--no-tui", "-q", "--source", "preload", "-o"])
             .arg(directory.path().join("t.jtrace"))
             .arg(format!("--report=json={}", report.display()))
             .arg("--")

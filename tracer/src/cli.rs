@@ -205,7 +205,7 @@ pub struct DemoArgs {
 /// Who watches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum SourceChoice {
-    /// The shim for a launch, and the kernel where that is allowed
+    /// A launch: the shim, or the kernel where the shim cannot be loaded; an attach: the kernel where that is allowed
     #[default]
     Auto,
     /// The shim alone

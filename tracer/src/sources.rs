@@ -36,11 +36,13 @@ impl Sources {
             (_, Reach::Yes) => status("preload", SourceState::Active, None),
             (_, Reach::No(reason)) => status("preload", SourceState::Refused, Some(reason.clone())),
         };
-        let (kernel, ebpf) = match choice {
-            SourceChoice::Auto | SourceChoice::Preload => {
+        let (kernel, ebpf) = match (choice, reach) {
+            // The kernel programs take a second to attach and two to detach, for little more than the shim sees; where
+            // the shim sees nothing they are all there is.
+            (SourceChoice::Auto, Reach::Yes) | (SourceChoice::Preload, _) => {
                 (None, status("ebpf", SourceState::Absent, None))
             }
-            SourceChoice::All | SourceChoice::Ebpf => kernel(),
+            _ => kernel(),
         };
         if let (SourceChoice::Ebpf, None) = (choice, &kernel) {
             return Err(NoSource(ebpf.reason.unwrap_or_default()));
