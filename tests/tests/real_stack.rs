@@ -449,6 +449,8 @@ fn a_served_sglang_is_traced_whole_and_stays_undisturbed() {
         ],
     );
     let mut child = command.spawn().unwrap();
+    // However the test ends, the server does not stay.
+    let _server = Reaper(child.id());
     let get = |path: &str, body: Option<&str>| {
         let mut curl = Command::new("curl");
         curl.args(["-s", "-f", "-m", "20"]);
@@ -573,6 +575,19 @@ fn descendants(root: u32) -> Vec<u32> {
     }
     all.remove(0);
     all
+}
+
+/// Ends a process and its descendants when dropped.
+struct Reaper(u32);
+
+impl Drop for Reaper {
+    fn drop(&mut self) {
+        for pid in descendants(self.0).into_iter().chain([self.0]) {
+            if !is_gone(pid) {
+                let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
+            }
+        }
+    }
 }
 
 fn is_gone(pid: u32) -> bool {
