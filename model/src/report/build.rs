@@ -59,7 +59,7 @@ impl Model {
                 .iter_mut()
                 .find(|e| e.what == lost.what.what && e.reason == lost.what.reason)
             {
-                Some(entry) => entry.count += lost.what.count,
+                Some(entry) => entry.count = entry.count.saturating_add(lost.what.count),
                 None => entries.push(LostEntry {
                     what: lost.what.what.clone(),
                     count: lost.what.count,
