@@ -18,8 +18,17 @@ const NAMES: &[&str] = &[
 ];
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let Some((first, rest)) = bytes.split_first() else { return };
+    let Some((first, rest)) = bytes.split_first() else {
+        return;
+    };
     let name = NAMES[usize::from(*first) % NAMES.len()];
-    let found = identify(Path::new(name), rest, &Context { files: &NoFiles, owner: None });
+    let found = identify(
+        Path::new(name),
+        rest,
+        &Context {
+            files: &NoFiles,
+            owner: None,
+        },
+    );
     let _ = (found.disagreement(), found.to_fact());
 });

@@ -11,7 +11,9 @@ use jittrace_model::{
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let mut trace = b"{\"jittrace\":1}\n".to_vec();
     trace.extend_from_slice(bytes);
-    let Ok(mut reader) = Reader::new(trace.as_slice()) else { return };
+    let Ok(mut reader) = Reader::new(trace.as_slice()) else {
+        return;
+    };
     let mut redactor = Redactor::new(Options::default());
     let mut model = Model::new(reader.header().clone());
     while let Ok(Some(mut event)) = reader.next_event() {

@@ -370,7 +370,11 @@ impl Returned {
                 Capture::DeviceProperties => self.write_device_properties(writer, ok),
                 Capture::Image(at) => {
                     // A stand-in for the driver may take the image alone.
-                    let at = if image::is_image(self.argument(at)) { at } else { 0 };
+                    let at = if image::is_image(self.argument(at)) {
+                        at
+                    } else {
+                        0
+                    };
                     image::write_facts(writer, Call::image, self.argument(at), None);
                 }
                 Capture::FileName(at) => {
