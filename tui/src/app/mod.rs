@@ -452,6 +452,10 @@ impl App {
                     self.column = column;
                 }
                 for (view, subject) in kept {
+                    // Who stands at the first finding wants to see the worst one, which may just have come.
+                    if view == View::Findings && self.lists[view].selected == 0 {
+                        continue;
+                    }
                     if let Some(at) = subject.and_then(|s| self.row_of(view, &s)) {
                         self.lists[view].selected = at;
                     }

@@ -1,0 +1,243 @@
+//! A command below the view, in a real pseudo-terminal: it ends as without the view, and outlives whatever befalls it.
+
+#![allow(clippy::unwrap_used, reason = "tests may fail by panicking")]
+
+use std::{
+    fs::File,
+    io::{Read, Write},
+    os::{
+        fd::{AsRawFd, OwnedFd},
+        unix::process::{CommandExt, ExitStatusExt},
+    },
+    path::Path,
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::{Arc, Mutex},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    fs::{Mode, OFlags, open},
+    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
+    termios::{Winsize, tcsetwinsize},
+};
+
+/// jittrace on a terminal of its own.
+struct Terminal {
+    master: File,
+    child: Child,
+    screen: Arc<Mutex<vt100::Parser>>,
+}
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+impl Terminal {
+    fn start(trace: &Path, script: &str) -> Terminal {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let master = openpt(flags).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap();
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let slave = open(name, flags, Mode::empty()).unwrap();
+        let size = Winsize {
+            ws_row: 24,
+            ws_col: 100,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(&master, size).unwrap();
+        let stream = |slave: &OwnedFd| Stdio::from(slave.try_clone().unwrap());
+        let mut command = Command::new(env!("CARGO_BIN_EXE_jittrace"));
+        command
+            .args(["--report", "none", "--source", "preload", "-o"])
+            .arg(trace)
+            .args(["--", "sh", "-c", script])
+            .env("TERM", "xterm-256color")
+            .env("LANG", "C.UTF-8")
+            .stdin(stream(&slave))
+            .stdout(stream(&slave))
+            .stderr(stream(&slave));
+        let terminal = slave.as_raw_fd();
+        // SAFETY: two system calls that may be made between fork and exec.
+        unsafe {
+            command.pre_exec(move || {
+                libc::setsid();
+                libc::ioctl(terminal, libc::TIOCSCTTY, 0);
+                Ok(())
+            });
+        }
+        let child = command.spawn().unwrap();
+        drop(slave);
+        let master = File::from(master);
+        let screen = Arc::new(Mutex::new(vt100::Parser::new(24, 100, 100)));
+        let (mut reader, shown) = (master.try_clone().unwrap(), Arc::clone(&screen));
+        thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(read @ 1..) = reader.read(&mut bytes) {
+                shown.lock().unwrap().process(&bytes[..read]);
+            }
+        });
+        Terminal {
+            master,
+            child,
+            screen,
+        }
+    }
+
+    fn text(&self) -> String {
+        self.screen.lock().unwrap().screen().contents()
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.master.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Waits until the screen shows a text.
+    fn see(&self, wanted: &str) {
+        let until = Instant::now() + PATIENCE;
+        while !self.text().contains(wanted) {
+            assert!(Instant::now() < until, "no {wanted:?} in\n{}", self.text());
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn end(&mut self) -> ExitStatus {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                // What it wrote last is still on its way through the terminal.
+                thread::sleep(Duration::from_millis(200));
+                return status;
+            }
+            assert!(Instant::now() < until, "no end of\n{}", self.text());
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn wait_for(what: &str, holds: impl Fn() -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < until, "{what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The command came to its end, and the trace tells of it.
+fn went_on(trace: &Path, done: &Path) {
+    wait_for("the command did not go on", || done.exists());
+    wait_for("the recording did not go on", || {
+        let text = std::fs::read_to_string(trace).unwrap_or_default();
+        text.contains("\"process-exit\"")
+    });
+}
+
+#[test]
+fn the_command_ends_as_without_a_view_and_its_last_lines_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::start(
+        &folder.path().join("t.jtrace"),
+        "echo hello from below; exit 3",
+    );
+    terminal.see("exit 3");
+    terminal.press("8");
+    terminal.see("hello from below");
+    terminal.press("q");
+    assert_eq!(terminal.end().code(), Some(3));
+    // The view's screen is gone, the command's lines are on the real one.
+    let text = terminal.text();
+    assert!(
+        text.contains("hello from below") && !text.contains("Resolution"),
+        "{text}"
+    );
+}
+
+#[test]
+fn keys_reach_the_command_and_its_terminal_is_as_large_as_the_pane() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::start(
+        &folder.path().join("t.jtrace"),
+        "read answer; echo \"got $answer\"; stty size; exec sleep 60",
+    );
+    terminal.see("running");
+    terminal.press("8i");
+    terminal.see("keys go to the program");
+    terminal.press("yes\r");
+    terminal.see("got yes");
+    terminal.see("21 100");
+    // Ctrl-] gives the keys back; stopping ends the command, and jittrace as the command.
+    terminal.press("\x1d");
+    terminal.see("keys are yours again");
+    terminal.press("q");
+    terminal.see("still running");
+    terminal.press("s");
+    assert_eq!(terminal.end().signal(), Some(libc::SIGTERM));
+}
+
+#[test]
+fn left_running_the_command_and_its_recording_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let (trace, done) = (folder.path().join("t.jtrace"), folder.path().join("done"));
+    let script = format!("sleep 2; yes | head -200000; touch {}", done.display());
+    let mut terminal = Terminal::start(&trace, &script);
+    terminal.see("running");
+    terminal.press("q");
+    terminal.see("still running");
+    terminal.press("l");
+    assert_eq!(terminal.end().code(), Some(0));
+    assert!(
+        terminal.text().contains("view --follow"),
+        "{}",
+        terminal.text()
+    );
+    // Only the keeper reads its terminal now: more output than a terminal holds must not stop it.
+    went_on(&trace, &done);
+}
+
+#[test]
+fn a_killed_view_takes_nothing_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (trace, done) = (folder.path().join("t.jtrace"), folder.path().join("done"));
+    let script = format!("sleep 2; echo still here; touch {}", done.display());
+    let mut terminal = Terminal::start(&trace, &script);
+    terminal.see("running");
+    terminal.child.kill().unwrap();
+    terminal.end();
+    went_on(&trace, &done);
+}
+
+#[test]
+fn a_lost_terminal_takes_nothing_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (trace, done) = (folder.path().join("t.jtrace"), folder.path().join("done"));
+    let script = format!("sleep 2; echo still here; touch {}", done.display());
+    let mut terminal = Terminal::start(&trace, &script);
+    terminal.see("running");
+    let pid = i32::try_from(terminal.child.id()).unwrap();
+    // SAFETY: the signal that the kernel sends when a terminal is gone, to our own child.
+    unsafe { libc::kill(pid, libc::SIGHUP) };
+    assert_eq!(terminal.end().code(), Some(129));
+    went_on(&trace, &done);
+}
+
+#[test]
+fn a_command_that_cannot_be_run_is_said_without_a_view() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::start(&folder.path().join("t.jtrace"), "exec /nowhere/at-all");
+    terminal.see("exit 127");
+    terminal.press("q");
+    assert_eq!(terminal.end().code(), Some(127));
+    assert!(
+        terminal.text().contains("/nowhere/at-all"),
+        "{}",
+        terminal.text()
+    );
+}
