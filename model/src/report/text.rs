@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Component, Finding, Report, Resolved, Severity, phrase};
+use super::{Component, Evidence, Finding, Report, Resolved, Severity, phrase};
 
 /// How the text is drawn.
 #[derive(Debug, Clone, Copy)]
@@ -249,7 +249,7 @@ impl Page {
         if !finding.cause.is_empty() {
             self.labelled("cause", &finding.cause, Ink::Plain, 4);
         }
-        for evidence in finding.evidence.iter().take(3) {
+        for evidence in telling(&finding.evidence, 3) {
             let text = format!(
                 "{} (event {})",
                 phrase::one_line(&evidence.text),
@@ -446,6 +446,18 @@ impl Page {
             self.labelled(label, text, Ink::Plain, 1);
         }
     }
+}
+
+/// The evidence to show, in its order: what the program said itself is what people search for, and comes along always.
+fn telling(evidence: &[Evidence], most: usize) -> Vec<&Evidence> {
+    let quoted = evidence
+        .iter()
+        .position(|evidence| evidence.text.contains(['"', '“', '«']))
+        .filter(|at| *at >= most);
+    let ordinary = if quoted.is_some() { most - 1 } else { most };
+    let mut shown: Vec<&Evidence> = evidence.iter().take(ordinary).collect();
+    shown.extend(quoted.and_then(|at| evidence.get(at)));
+    shown
 }
 
 /// One line of the component table.
