@@ -20,7 +20,7 @@ use jittrace_tui::Input;
 use crate::input::{Trace, open_trace};
 
 /// Batches that are read before the view has taken them.
-pub(crate) const AHEAD: usize = 64;
+pub(crate) const AHEAD: usize = 8;
 
 /// Most events of a batch.
 const BATCH: usize = 1024;
