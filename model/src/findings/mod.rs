@@ -4,8 +4,8 @@
 //! for all kinds: every sentence of evidence names its event; knowledge of a package explains a failure that was seen
 //! and never makes one; a remedy names a path or a variable of this machine that was checked to satisfy what failed.
 //!
-//! To add a kind, write a file with a function of type [`Find`] and list it in [`KINDS`]; if other kinds follow from
-//! it, add its line to [`link`].
+//! To add a kind, write a file with a function of type [`Find`] and list it in `KINDS`; if other kinds follow from
+//! it, add its line to `link`.
 
 mod draft;
 mod link;
