@@ -53,23 +53,32 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
 
 /// A build file that names this compiler and that was read before it ran, where no build system ran it.
 fn read_before(view: &View<'_>, nvcc: &str, process: &Process) -> Option<String> {
-    let origin = view.origin(process).index;
-    view.model
-        .accesses()
-        .iter()
-        .filter(|a| {
-            a.what.op == FileOp::Open
-                && a.what.errno == 0
-                && a.t <= process.start
-                && a.process.is_some_and(|p| view.related(p, origin))
-        })
-        .filter_map(|a| view.model.cache_fact(&a.what.path))
-        .find(|f| {
+    // Few build files name a compiler, and many files are opened: the names come first.
+    let naming: Vec<&str> = view
+        .model
+        .cache_facts()
+        .filter(|f| {
             f.what.path.ends_with("/build.ninja")
                 && (f.what.nvcc.as_deref() == Some(nvcc)
                     || f.what.cuda_home.as_deref() == Some(root_of(nvcc)))
         })
-        .map(|f| f.what.path.clone())
+        .map(|f| f.what.path.as_str())
+        .collect();
+    if naming.is_empty() {
+        return None;
+    }
+    let origin = view.origin(process).index;
+    view.model
+        .accesses()
+        .iter()
+        .find(|a| {
+            a.what.op == FileOp::Open
+                && a.what.errno == 0
+                && a.t <= process.start
+                && naming.contains(&a.what.path.as_str())
+                && a.process.is_some_and(|p| view.related(p, origin))
+        })
+        .map(|a| a.what.path.clone())
 }
 
 fn stale(view: &View<'_>, nvcc: &str, process: usize, file: &str) -> Option<Draft> {
