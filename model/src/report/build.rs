@@ -70,11 +70,13 @@ impl Model {
         entries
     }
 
-    /// The notes on the trace, each text once, the first hundred of them.
+    /// The notes on the trace, each text once, the first hundred of them. What a source says of its own inner workings
+    /// (calls that it only counted, functions of which it sees not every return) stays in the trace.
     fn note_texts(&self) -> Vec<String> {
         let mut texts = IndexSet::new();
         for note in self.notes() {
-            if texts.len() < 100 {
+            let is_inner = matches!(note.what.about.as_str(), "counted" | "probe");
+            if !is_inner && texts.len() < 100 {
                 texts.insert(note.what.text.clone());
             }
         }
