@@ -990,7 +990,8 @@ fn both_views_of_a_pid_namespace_are_told() {
         "--mount-proc",
         "/bin/sh",
         "-c",
-        "/bin/echo $$ >&2; exit 3",
+        // It stays for a moment, since its number inside is read from /proc while it lives.
+        "/bin/echo $$ >&2; /bin/sleep 0.5; exit 3",
     ]);
     let (output, _) = session.run(&mut inside);
     let told = session.finish();
@@ -1007,7 +1008,7 @@ fn both_views_of_a_pid_namespace_are_told() {
         .find(|(_, exec)| {
             exec.argv.as_ref().is_ok_and(|argv| {
                 argv.iter()
-                    .any(|one| one == OsStr::new("/bin/echo $$ >&2; exit 3"))
+                    .any(|one| one == OsStr::new("/bin/echo $$ >&2; /bin/sleep 0.5; exit 3"))
             }) && exec.filename == "/bin/sh"
         })
         .expect("the shell inside");
