@@ -1,4 +1,4 @@
-//! The fold, off the input path: a thread that owns the model, packs events for the list, and publishes snapshots.
+//! The fold, off the input path: one thread packs events for the list, the next owns the model and publishes snapshots.
 //!
 //! A snapshot costs as much as the model is large, so it is made at most five times a second and at most a quarter
 //! of the time, whatever the events do. Keys never wait for it.
@@ -55,6 +55,9 @@ pub enum Published {
     Broken(String),
 }
 
+/// Batches that are packed and not yet folded.
+const BETWEEN: usize = 4;
+
 /// Shortest time between two snapshots.
 const INTERVAL: Duration = Duration::from_millis(200);
 
@@ -65,8 +68,14 @@ const FIRST: Duration = Duration::from_millis(60);
 pub fn start(
     header: Header,
     input: Receiver<Input>,
-    publish: impl Fn(Published) -> bool + Send + 'static,
+    publish: impl Fn(Published) -> bool + Clone + Send + 'static,
 ) -> std::io::Result<JoinHandle<()>> {
+    let (send, packed) = crossbeam_channel::bounded(BETWEEN);
+    let show = publish.clone();
+    std::thread::Builder::new()
+        .name("jittrace-pack".to_owned())
+        .spawn(move || pack(&input, &send, &show))?;
+    let input = packed;
     std::thread::Builder::new()
         .name("jittrace-fold".to_owned())
         .spawn(move || {
@@ -86,6 +95,22 @@ pub fn start(
         })
 }
 
+/// Packs events for the list before they are folded.
+fn pack(input: &Receiver<Input>, folded: &Sender<Input>, publish: &impl Fn(Published) -> bool) {
+    while let Ok(input) = input.recv() {
+        if let Input::Events(events) = &input {
+            for part in events.chunks(CHUNK) {
+                if !publish(Published::Chunk(Chunk::of(part))) {
+                    return;
+                }
+            }
+        }
+        if folded.send(input).is_err() {
+            return;
+        }
+    }
+}
+
 fn fold(header: Header, input: &Receiver<Input>, publish: &impl Fn(Published) -> bool) {
     let mut model = Model::new(header);
     // When the next snapshot is due, and the earliest moment at which one may be.
@@ -99,11 +124,6 @@ fn fold(header: Header, input: &Receiver<Input>, publish: &impl Fn(Published) ->
         let ended = matches!(received, Err(RecvTimeoutError::Disconnected));
         match received {
             Ok(Input::Events(events)) => {
-                for part in events.chunks(CHUNK) {
-                    if !publish(Published::Chunk(Chunk::of(part))) {
-                        return;
-                    }
-                }
                 for event in events {
                     model.apply(event);
                 }
@@ -133,8 +153,8 @@ fn fold(header: Header, input: &Receiver<Input>, publish: &impl Fn(Published) ->
 /// A sender that reports whether anyone still listens.
 pub fn into<T: Send + 'static>(
     sender: Sender<T>,
-    wrap: impl Fn(Published) -> T + Send + 'static,
-) -> impl Fn(Published) -> bool + Send + 'static {
+    wrap: impl Fn(Published) -> T + Clone + Send + 'static,
+) -> impl Fn(Published) -> bool + Clone + Send + 'static {
     move |published| sender.send(wrap(published)).is_ok()
 }
 
