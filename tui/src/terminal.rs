@@ -274,10 +274,11 @@ fn show(
             }
             dirty = false;
         }
-        let wait = if dirty {
-            FRAME.saturating_sub(drawn.elapsed())
-        } else if app.has_work() {
+        // Work goes on between frames; keys come first all the same, since a slice of it is short.
+        let wait = if app.has_work() {
             Duration::ZERO
+        } else if dirty {
+            FRAME.saturating_sub(drawn.elapsed())
         } else if app.notice.is_some() || !app.progress.complete {
             Duration::from_secs(1)
         } else {
