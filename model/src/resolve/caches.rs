@@ -14,7 +14,12 @@ use crate::{
 pub fn caches(model: &Model, builds: &[Build]) -> Vec<Cache> {
     let written = written(model, builds);
     let mut touched: HashMap<&str, Touched> = HashMap::new();
+    // Only artefacts of caches are asked for below; a trace may hold a million accesses to other files.
+    let of_a_cache = |path: &str| model.cache_fact(path).is_some();
     for access in model.accesses() {
+        if !of_a_cache(&access.what.path) {
+            continue;
+        }
         let touched = touched.entry(access.what.path.as_str()).or_default();
         match (access.what.op, access.what.errno) {
             (FileOp::Open, 0) => touched.read.push(access.id),
@@ -23,6 +28,9 @@ pub fn caches(model: &Model, builds: &[Build]) -> Vec<Cache> {
         }
     }
     for library in model.libraries() {
+        if !of_a_cache(&library.what.path) {
+            continue;
+        }
         touched
             .entry(library.what.path.as_str())
             .or_default()
