@@ -25,8 +25,10 @@ fn report(name: &str) -> Report {
 #[test]
 fn each_trace_gives_its_verdict_and_the_healthy_ones_none() {
     // Name, the primary finding above a note, and words that its cause must have.
-    let cases: [(&str, Option<&str>, &[&str]); 10] = [
+    let cases: [(&str, Option<&str>, &[&str]); 12] = [
         ("attach", None, &[]),
+        ("serve-launch", None, &[]),
+        ("serve-attach", None, &[]),
         (
             "both-sources",
             Some("nvcc-differs-from-built-for"),
@@ -87,8 +89,8 @@ fn each_trace_gives_its_verdict_and_the_healthy_ones_none() {
             Some("580.159.04"),
             "{name}"
         );
-        // The attached process had asked the driver before jittrace came.
-        if name != "attach" {
+        // The attached processes had asked the driver before jittrace came.
+        if !name.ends_with("attach") {
             assert_eq!(report.driver.cuda.as_deref(), Some("13.0"), "{name}");
         }
     }
@@ -130,6 +132,49 @@ fn a_real_build_on_a_gpu_machine_is_a_tree() {
                     .iter()
                     .all(|b| b.archs == ["sm_90a"] && b.parent.is_some()),
             "{name}: {ptxas:?}"
+        );
+    }
+}
+
+/// A server that serves: launched (what it says of itself is an argument), and attached to while it serves (its scheduler
+/// has a title instead of arguments, and builds its sampling kernels at the first request).
+#[test]
+fn a_served_sglang_is_told_by_component() {
+    for name in ["serve-launch", "serve-attach"] {
+        let report = report(name);
+        let nvcc = |component: &str| {
+            report
+                .components
+                .iter()
+                .find(|c| c.name == component)
+                .and_then(|c| c.resolved.get("nvcc"))
+                .and_then(|all| all.first())
+        };
+        let resolved = nvcc("flashinfer").unwrap_or_else(|| panic!("{name}"));
+        assert_eq!(resolved.version.as_deref(), Some("13.0.88"), "{name}");
+        assert!(
+            report.components.iter().all(|c| !c.name.is_empty()),
+            "{name}: every component has a name"
+        );
+        let flashinfer = report.caches.iter().find(|c| c.owner == "flashinfer");
+        let flashinfer = flashinfer.unwrap_or_else(|| panic!("{name}"));
+        assert_eq!(
+            (flashinfer.builds, flashinfer.hits),
+            if name == "serve-launch" {
+                (4, 0)
+            } else {
+                (1, 3)
+            },
+            "{name}"
+        );
+        let copies: Vec<_> = report
+            .findings
+            .iter()
+            .map(|f| (f.id.as_str(), f.severity))
+            .collect();
+        assert!(
+            copies.contains(&("cudart-same-soname-twice", Severity::Note)),
+            "{name}: {copies:?}"
         );
     }
 }

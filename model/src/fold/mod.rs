@@ -66,6 +66,8 @@ pub struct Model {
     tool_outputs: Vec<Seen<ToolOutputFact>>,
     directories: HashMap<String, Seen<DirectoryFact>>,
     cache_facts: HashMap<String, Seen<CacheFact>>,
+    /// Directories of the JIT caches, each with the component that owns it.
+    cache_owners: HashMap<String, String>,
     lost: Vec<Seen<Lost>>,
     notes: Vec<Seen<Note>>,
     witnesses: HashMap<EventId, Vec<(EventId, Source)>>,
@@ -162,6 +164,12 @@ impl Model {
                     self.directories.insert(fact.path.clone(), seen!(fact));
                 }
                 Fact::Cache(fact) => {
+                    if !fact.directory.is_empty()
+                        && !self.cache_owners.contains_key(&fact.directory)
+                    {
+                        self.cache_owners
+                            .insert(fact.directory.clone(), fact.owner.clone());
+                    }
                     self.cache_facts.insert(fact.path.clone(), seen!(*fact));
                 }
                 Fact::Other => {}
@@ -368,6 +376,18 @@ impl Model {
     /// What a cache artefact was built with.
     pub fn cache_fact(&self, path: &str) -> Option<&Seen<CacheFact>> {
         self.cache_facts.get(path)
+    }
+
+    /// The owner of the JIT cache that `path` lies in; of the innermost one.
+    pub fn cache_owner(&self, path: &str) -> Option<&str> {
+        let mut end = path.len();
+        loop {
+            let directory = path.get(..end)?;
+            if let Some(owner) = self.cache_owners.get(directory) {
+                return Some(owner);
+            }
+            end = directory.rfind('/')?;
+        }
     }
 
     /// What could not be captured.

@@ -6,10 +6,12 @@
 //! `sh`, `nvcc`, `sh` and `ninja` belongs to the component that ran ninja.
 
 use crate::{
-    component,
+    commandline, component,
     event::{Caller, Frame},
     fold::{Model, Process},
 };
+
+use super::{caches::absolute, tool};
 
 /// Who asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -190,9 +192,10 @@ pub(crate) fn is_python_itself(object: &str) -> bool {
         || name.contains(".cpython-") && is_standard_library(object)
 }
 
-/// Who asked for a process to run.
+/// Who asked for a process to run. Where no frames tell, a build below a JIT cache belongs to the owner of that cache.
 pub fn of_process(model: &Model, process: &Process) -> Asker {
     let mut at = Some(process);
+    let mut of_cache = None;
     // Parent links always lead to an earlier image, so this ends.
     while let Some(process) = at {
         if let Some(exec) = model.exec_of(process)
@@ -200,21 +203,61 @@ pub fn of_process(model: &Model, process: &Process) -> Asker {
         {
             return asker;
         }
+        of_cache = of_cache.or_else(|| of_build_directory(model, process));
         let parent = process.parent.and_then(|i| model.process(i));
         match parent {
-            Some(parent) if !is_tool(parent.name()) => return of_program(model, parent),
-            Some(_) => at = parent,
-            None => return of_program(model, process),
+            Some(parent) if is_tool(parent.name()) => at = Some(parent),
+            _ => return of_cache.unwrap_or_else(|| of_program(model, parent.unwrap_or(process))),
         }
     }
     Asker::default()
 }
 
-/// The component that a program is: a module or script run by Python, a distribution's entry point, or itself.
+/// The owner of the JIT cache in which a build system works.
+fn of_build_directory(model: &Model, process: &Process) -> Option<Asker> {
+    if tool::Kind::of(process.name()) != Some(tool::Kind::BuildSystem) {
+        return None;
+    }
+    let command = commandline::parse(&process.what.argv);
+    let directory = match &command.directory {
+        Some(changed) => absolute(&process.what.cwd, changed),
+        None => process.what.cwd.clone(),
+    };
+    let owner = model.cache_owner(&directory)?;
+    Some(Asker {
+        component: owner.to_owned(),
+        path: Some(directory),
+        ..Asker::default()
+    })
+}
+
+/// Whether the command line of a Python process says nothing of its own: a worker of `multiprocessing`, or a title
+/// that setproctitle wrote over the arguments and padded with empty ones.
+fn is_worker(argv: &[String]) -> bool {
+    let rewritten = argv.len() > 1 && argv.iter().skip(1).all(String::is_empty);
+    rewritten
+        || argv
+            .iter()
+            .skip_while(|argument| *argument != "-c")
+            .nth(1)
+            .is_some_and(|code| code.starts_with("from multiprocessing."))
+}
+
+/// The component that a program is: a module or script run by Python, a distribution's entry point, or itself. A
+/// worker is what started it.
 fn of_program(model: &Model, process: &Process) -> Asker {
-    let argv = &process.what.argv;
-    if process.name().starts_with("python") {
-        let mut arguments = argv.iter().skip(1);
+    let is_python = |process: &Process| process.name().starts_with("python");
+    let mut process = process;
+    // Parent links always lead to an earlier image, so this ends.
+    while is_python(process)
+        && is_worker(&process.what.argv)
+        && let Some(parent) = process.parent.and_then(|i| model.process(i))
+        && is_python(parent)
+    {
+        process = parent;
+    }
+    if is_python(process) {
+        let mut arguments = process.what.argv.iter().skip(1).filter(|a| !a.is_empty());
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
                 "-m" => {
@@ -249,7 +292,7 @@ fn of_program(model: &Model, process: &Process) -> Asker {
 
 /// Whether a program is a build tool, a compiler or a shell: it acts for whoever ran it.
 pub fn is_tool(name: &str) -> bool {
-    super::tool::Kind::of(name).is_some()
+    tool::Kind::of(name).is_some()
 }
 
 #[cfg(test)]
@@ -330,5 +373,34 @@ mod tests {
                 .component,
             "app.py"
         );
+    }
+
+    #[test]
+    fn a_worker_says_nothing_of_its_own() {
+        let argv = |words: &[&str]| words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>();
+        for worker in [
+            &["sglang::scheduler", "", "", ""][..],
+            &[
+                "/v/bin/python3",
+                "-B",
+                "-c",
+                "from multiprocessing.spawn import spawn_main; spawn_main()",
+            ],
+            &[
+                "python3",
+                "-c",
+                "from multiprocessing.resource_tracker import main;main(29)",
+            ],
+        ] {
+            assert!(is_worker(&argv(worker)), "{worker:?}");
+        }
+        for own in [
+            &["python3"][..],
+            &["python3", "-m", "sglang.launch_server"],
+            &["python3", "-c", "import torch"],
+            &["python3", "app.py", ""],
+        ] {
+            assert!(!is_worker(&argv(own)), "{own:?}");
+        }
     }
 }
