@@ -60,6 +60,9 @@ pub fn attach(args: &AttachArgs) -> Result<ExitCode> {
     let began = collect::monotonic_ns();
     let unprobed = match &kernel {
         Some(kernel) => {
+            if keeper::wanted(&args.trace) {
+                eprintln!("jittrace: looking for what to watch in process {pid}");
+            }
             let unprobed = kernel.follow_tree(pid)?;
             kernel.expect_of(pid);
             unprobed

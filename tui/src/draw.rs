@@ -12,6 +12,7 @@ use crate::{
     app::{App, Focus, Mode, Why},
     keys, layout,
     overlay::{self},
+    subject::Subject,
     text,
     theme::Tone,
     view::{self, Columns, View},
@@ -81,9 +82,9 @@ fn header(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let (state, tone) = state(app);
     right.push((state, tone));
     // While something runs, time goes on between its events.
-    let live = matches!(app.setup.mode, Mode::Launch | Mode::Attach) && !app.progress.complete;
+    let live = app.setup.mode != Mode::Replay && !app.progress.complete;
     let elapsed = if live && app.progress.ended.is_none() {
-        format!("{} s", app.now / 1_000_000_000)
+        format!("{} s", app.moment() / 1_000_000_000)
     } else {
         format!("{} s", text::moment(app.snapshot.last_t))
     };
@@ -227,7 +228,8 @@ fn body(app: &App, frame: &mut Frame<'_>, areas: &layout::Areas) {
     // Where the list is longer than its area, the last column belongs to the scroll bar.
     let scrolls = count > usize::from(areas.rows.height);
     let width = usize::from(areas.rows.width) - usize::from(scrolls && areas.rows.width > 0);
-    if let Some(head) = view::head(app, view, width).filter(|_| areas.head.height > 0) {
+    if let Some(head) = view::head(app, view, width).filter(|_| areas.head.height > 0 && count > 0)
+    {
         put(frame, areas.head, head);
     }
     if count == 0 {
@@ -264,7 +266,7 @@ fn body(app: &App, frame: &mut Frame<'_>, areas: &layout::Areas) {
                 .set_style(area, app.theme.selection(focused));
             for span in &mut line.spans {
                 if span.style.bg.is_none() {
-                    span.style = app.theme.selection(focused).patch(span.style);
+                    span.style = app.theme.selected(span.style, focused);
                 }
             }
         }
@@ -354,7 +356,8 @@ fn below(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let mut lines: Vec<Line<'static>> = Vec::new();
     match app.view {
         View::Resolution => {
-            lines.push(rule());
+            let title = app.selected().filter(|_| app.why.is_none());
+            lines.push(title.map_or_else(rule, |subject| why_rule(app, &subject, width, false)));
             lines.extend(view::resolution::footer(
                 app,
                 width,
@@ -415,6 +418,9 @@ fn output(app: &App, frame: &mut Frame<'_>, area: Rect) {
         return;
     }
     app.screen.draw(area, frame.buffer_mut(), app.theme);
+    if !app.search.is_empty() {
+        mark_found(app, frame, area);
+    }
     if app.focus == Focus::Program
         && let Some(position) = app.screen.cursor(area)
     {
@@ -433,6 +439,30 @@ fn output(app: &App, frame: &mut Frame<'_>, area: Rect) {
     }
 }
 
+/// Marks what the search found in the launched program's terminal.
+fn mark_found(app: &App, frame: &mut Frame<'_>, area: Rect) {
+    let style = app.theme.found();
+    let buffer = frame.buffer_mut();
+    for y in area.top()..area.bottom() {
+        let mut line = String::new();
+        // The column of every byte of the line.
+        let mut columns = Vec::new();
+        for x in area.left()..area.right() {
+            let symbol = buffer.cell((x, y)).map_or("", |cell| cell.symbol());
+            line.push_str(&symbol.to_lowercase());
+            columns.resize(line.len(), x);
+        }
+        let places: Vec<usize> = line.match_indices(&app.search).map(|(at, _)| at).collect();
+        for at in places {
+            for x in columns.iter().skip(at).take(app.search.len()) {
+                if let Some(cell) = buffer.cell_mut((*x, y)) {
+                    cell.set_style(style);
+                }
+            }
+        }
+    }
+}
+
 /// The lines of the evidence at a width, each with the link that it belongs to.
 pub fn why_lines(app: &App, why: &Why, width: usize) -> Vec<(usize, Line<'static>)> {
     let theme = app.theme;
@@ -445,11 +475,7 @@ pub fn why_lines(app: &App, why: &Why, width: usize) -> Vec<(usize, Line<'static
             continue;
         }
         let leads = matches!(link.target, Target::Go(_) | Target::Expand);
-        let marker = match (leads, theme.unicode) {
-            (false, _) => " ",
-            (true, true) => "›",
-            (true, false) => ">",
-        };
+        let marker = if leads { theme.onward() } else { " " };
         let label = text::clean(&link.label);
         let label = theme.glyphs(&label).into_owned();
         let mut lead = vec![Span::styled(
@@ -500,27 +526,28 @@ pub fn why_lines(app: &App, why: &Why, width: usize) -> Vec<(usize, Line<'static
     lines
 }
 
-fn evidence(app: &App, frame: &mut Frame<'_>, title: Rect, pane: Rect, why: &Why) {
-    let focused = app.focus == Focus::Why;
-    let width = usize::from(title.width);
+/// The line above a chain: whose it is.
+fn why_rule(app: &App, subject: &Subject, width: usize, focused: bool) -> Line<'static> {
+    let tone = if focused { Tone::Accent } else { Tone::Dim };
     let mut out = Columns::new(app, width);
     let bar = app.theme.horizontal();
-    out.push(
-        format!("{bar}{bar} why "),
-        if focused { Tone::Accent } else { Tone::Dim },
-    );
+    out.push(format!("{bar}{bar} why "), tone);
     let room = out.room().saturating_sub(2);
+    let title = app.why_title(subject);
     out.rest(
-        &text::fit_middle(&app.why_title(&why.subject), room, app.theme.ellipsis()),
+        &text::fit_middle(&title, room, app.theme.ellipsis()),
         Tone::Heading,
     );
     out.rest(" ", Tone::Dim);
     let room = out.room();
-    out.push(
-        bar.repeat(room),
-        if focused { Tone::Accent } else { Tone::Dim },
-    );
-    put(frame, title, out.line());
+    out.push(bar.repeat(room), tone);
+    out.line()
+}
+
+fn evidence(app: &App, frame: &mut Frame<'_>, title: Rect, pane: Rect, why: &Why) {
+    let focused = app.focus == Focus::Why;
+    let line = why_rule(app, &why.subject, usize::from(title.width), focused);
+    put(frame, title, line);
     let lines = why_lines(app, why, usize::from(pane.width));
     let count = lines.len();
     for (row, (link, mut line)) in (0_u16..).zip(
@@ -536,7 +563,7 @@ fn evidence(app: &App, frame: &mut Frame<'_>, title: Rect, pane: Rect, why: &Why
                 .buffer_mut()
                 .set_style(area, app.theme.selection(true));
             for span in &mut line.spans {
-                span.style = app.theme.selection(true).patch(span.style);
+                span.style = app.theme.selected(span.style, true);
             }
         }
         put(frame, area, line);

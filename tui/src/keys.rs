@@ -351,6 +351,13 @@ pub const BINDINGS: &[Binding] = &[
         "copy a command line that runs an exec again",
     ),
     bind(
+        Everywhere,
+        "f &",
+        A::Filter,
+        "",
+        "show only the events that pass a filter",
+    ),
+    bind(
         In(View::Output),
         "Enter i",
         A::Type,

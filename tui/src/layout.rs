@@ -116,6 +116,12 @@ fn below_height(app: &App, height: u16, rows: u16) -> u16 {
                 .filter(|(at, t)| t.used && app.snapshot.is_cuda(*at))
                 .count();
             let wanted = 5 + u16::try_from(toolkits.min(8)).unwrap_or(8);
+            // Where there is room the whole chain of the selected cell stands there; one line sets it apart.
+            let spare = height.saturating_sub(rows.saturating_add(1));
+            let wanted = match app.why {
+                None if spare > wanted + 8 => return spare,
+                _ => wanted,
+            };
             wanted
                 .min(height.saturating_sub(rows.min(6)).max(height / 3))
                 .min(height / 2)

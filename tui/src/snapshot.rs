@@ -106,6 +106,8 @@ pub struct LibraryRow {
     pub python: Vec<Frame>,
     /// Why it could not be loaded.
     pub error: Option<String>,
+    /// Later requests of the same process that were answered by the file already mapped.
+    pub again: Vec<EventId>,
 }
 
 impl Snapshot {
@@ -294,6 +296,7 @@ fn processes(model: &Model) -> Vec<ProcessRow> {
 
 fn libraries(model: &Model) -> Vec<LibraryRow> {
     let mut rows: Vec<LibraryRow> = Vec::new();
+    let mut mapped: HashMap<(u32, &str), usize> = HashMap::new();
     for seen in model.libraries() {
         let loaded = &seen.what;
         let fact = model
@@ -305,6 +308,19 @@ fn libraries(model: &Model) -> Vec<LibraryRow> {
         if part.is_none() && !artefact && !differs {
             continue;
         }
+        let file = match loaded.realpath.as_str() {
+            "" => loaded.path.as_str(),
+            realpath => realpath,
+        };
+        if loaded.rule == Rule::AlreadyLoaded
+            && let Some(first) = mapped
+                .get(&(seen.pid, file))
+                .and_then(|&at| rows.get_mut(at))
+        {
+            first.again.push(seen.id);
+            continue;
+        }
+        mapped.insert((seen.pid, file), rows.len());
         rows.push(LibraryRow {
             event: seen.id,
             pid: seen.pid,
@@ -320,6 +336,7 @@ fn libraries(model: &Model) -> Vec<LibraryRow> {
             candidates: loaded.candidates.clone(),
             python: loaded.python.clone(),
             error: None,
+            again: Vec::new(),
         });
     }
     for seen in model.library_failures() {

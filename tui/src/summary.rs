@@ -3,6 +3,7 @@
 use jittrace_model::{
     Body, Event,
     event::{Fact, FileOp, Frame},
+    report::phrase,
 };
 
 use crate::text;
@@ -125,19 +126,20 @@ fn parts(event: &Event) -> (String, &str, String) {
         Body::ProcessStart(b) => (
             if b.found { "runs" } else { "starts" }.to_owned(),
             &b.exe,
-            arguments(&b.argv),
+            text::arguments(&b.argv),
         ),
         Body::ProcessExit(b) => (
             match (b.code, b.signal) {
                 (Some(code), _) => format!("ended with code {code}"),
-                (None, Some(signal)) => format!("ended by signal {signal}"),
-                (None, None) => "ended".to_owned(),
+                (None, Some(signal)) => format!("died of {}", phrase::signal_name(signal)),
+                (None, None) if b.unread.is_none() => "ended".to_owned(),
+                (None, None) => String::new(),
             },
             "",
             b.unread.clone().unwrap_or_default(),
         ),
-        Body::Exec(b) => (b.call.clone(), &b.path, arguments(&b.argv)),
-        Body::ExecFailed(b) => (errno(b.errno), &b.path, arguments(&b.argv)),
+        Body::Exec(b) => (b.call.clone(), &b.path, text::arguments(&b.argv)),
+        Body::ExecFailed(b) => (errno(b.errno), &b.path, text::arguments(&b.argv)),
         Body::LibraryRequest(b) => (
             if b.call.is_empty() {
                 "dlopen".to_owned()
@@ -209,7 +211,9 @@ fn parts(event: &Event) -> (String, &str, String) {
                 f.part.clone().unwrap_or_else(|| "file".to_owned()),
                 &f.path,
                 match (&f.version, &f.version_from) {
-                    (Some(version), Some(from)) => format!("{version} (by {from})"),
+                    (Some(version), Some(from)) => {
+                        format!("{version} (from {})", crate::why::version_from(from))
+                    }
                     (Some(version), None) => version.clone(),
                     _ => String::new(),
                 },
@@ -261,10 +265,6 @@ fn parts(event: &Event) -> (String, &str, String) {
         Body::Note(b) => (String::new(), "", b.text.clone()),
         Body::Other(b) => (b.kind.clone(), "", String::new()),
     }
-}
-
-fn arguments(argv: &[String]) -> String {
-    argv.get(1..).unwrap_or_default().join(" ")
 }
 
 fn by(object: Option<&str>, python: &[Frame]) -> String {

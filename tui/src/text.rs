@@ -192,6 +192,16 @@ pub fn duration(ns: u64) -> String {
     }
 }
 
+/// A round number of nanoseconds without decimals that say nothing: `20 s`, `200 ms`, `1m20s`.
+pub fn round_duration(ns: u64) -> String {
+    match ns {
+        1_000_000_000..60_000_000_000 if ns.is_multiple_of(1_000_000_000) => {
+            format!("{} s", ns / 1_000_000_000)
+        }
+        ns => duration(ns),
+    }
+}
+
 /// A moment of the trace in seconds, with three decimals.
 pub fn moment(ns: u64) -> String {
     format!("{}.{:03}", ns / 1_000_000_000, ns / 1_000_000 % 1_000)
@@ -218,6 +228,12 @@ pub fn bytes(n: u64) -> String {
         1_000_000..1_000_000_000 => format!("{}.{} MB", n / 1_000_000, n / 100_000 % 10),
         _ => format!("{}.{} GB", n / 1_000_000_000, n / 100_000_000 % 10),
     }
+}
+
+/// The arguments of a command in one line. A program that sets its title leaves spaces where its arguments were.
+pub fn arguments(argv: &[String]) -> String {
+    let words = argv.iter().skip(1).flat_map(|a| a.split_whitespace());
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// A path as it was found, or its real form where the first only leads around (`lib/../../nvidia/lib`).

@@ -212,6 +212,22 @@ impl Theme {
         }
     }
 
+    /// The style of a piece of the selected row: with few colours the row has one look, since what stands in colours of
+    /// its own would be a patchwork where everything is reversed.
+    pub fn selected(self, piece: Style, focused: bool) -> Style {
+        let selection = self.selection(focused);
+        match self.depth {
+            Depth::Many => selection.patch(piece),
+            Depth::Sixteen | Depth::None => {
+                let mut piece = piece;
+                if focused {
+                    (piece.fg, piece.bg) = (None, None);
+                }
+                selection.patch(piece)
+            }
+        }
+    }
+
     /// The style of the cell that is selected within the selected row.
     pub fn cell(self) -> Style {
         match (self.depth, self.ground) {
@@ -262,6 +278,11 @@ impl Theme {
     /// Nothing was resolved here.
     pub fn nothing(self) -> &'static str {
         if self.unicode { "·" } else { "-" }
+    }
+
+    /// Something lies further on.
+    pub fn onward(self) -> &'static str {
+        if self.unicode { "›" } else { ">" }
     }
 
     /// Points at what caused the thing above.

@@ -67,7 +67,8 @@ pub fn exit(exit: Option<Exit>) -> String {
     }
 }
 
-fn signal_name(signal: i32) -> String {
+/// `SIGKILL`, or `signal 34` for one without a name here.
+pub fn signal_name(signal: i32) -> String {
     const NAMES: &[(i32, &str)] = &[
         (1, "SIGHUP"),
         (2, "SIGINT"),

@@ -11,6 +11,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread,
+    time::Duration,
 };
 
 use anyhow::{Context, Result};
@@ -36,6 +37,9 @@ struct End {
     /// The keeper is gone, or has said everything.
     over: bool,
 }
+
+/// How long an end is waited for without a word.
+const SILENCE: Duration = Duration::from_millis(500);
 
 /// Where the end is waited for.
 type SharedEnd = Arc<(Mutex<End>, Condvar)>;
@@ -117,13 +121,22 @@ pub(super) fn show(mut keeper: UnixStream) -> Result<ExitCode> {
         Outcome::Stop => say(&keys, &FromView::Signal(libc::SIGTERM)),
         Outcome::Quit => {}
     }
-    conclude(&end, &left.last_lines)
+    conclude(&end, pid, &left.last_lines)
 }
 
 /// Waits for the command's end, prints its last lines and what jittrace has to say, and ends as it did.
-fn conclude(end: &SharedEnd, last_lines: &str) -> Result<ExitCode> {
+fn conclude(end: &SharedEnd, pid: i32, last_lines: &str) -> Result<ExitCode> {
     let (lock, changed) = &**end;
-    let mut end = lock.lock().unwrap_or_else(PoisonError::into_inner);
+    let end = lock.lock().unwrap_or_else(PoisonError::into_inner);
+    let (mut end, waited) = changed
+        .wait_timeout_while(end, SILENCE, |end| !end.over)
+        .unwrap_or_else(PoisonError::into_inner);
+    if waited.timed_out() {
+        match end.status {
+            None => eprintln!("jittrace: waiting for process {pid} to end; Ctrl-C goes to it"),
+            Some(_) => eprintln!("jittrace: finishing the trace"),
+        }
+    }
     while !end.over {
         end = changed.wait(end).unwrap_or_else(PoisonError::into_inner);
     }

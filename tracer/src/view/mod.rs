@@ -38,7 +38,8 @@ pub fn run(args: &ViewArgs) -> Result<ExitCode> {
     let (input, events) = crossbeam_channel::bounded(feed::AHEAD);
     let header = feed::start(&args.file, args.follow, input)?;
     let setup = Setup {
-        mode: if args.follow {
+        // A pipe may be fed by a trace that is still being written.
+        mode: if args.follow || args.file == Path::new("-") {
             Mode::Follow
         } else {
             Mode::Replay

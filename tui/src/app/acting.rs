@@ -15,7 +15,6 @@ use super::*;
 
 impl App {
     pub(super) fn key(&mut self, key: KeyEvent, effects: &mut Vec<Effect>) {
-        self.column_chosen = true;
         if self.overlay.is_some() {
             self.overlay_key(key, effects);
             return;
@@ -167,6 +166,8 @@ impl App {
             return;
         }
         self.remember();
+        self.row_chosen[self.view] = true;
+        self.column_chosen = true;
         self.open_why(subject);
         self.focus = Focus::Why;
     }

@@ -102,7 +102,14 @@ impl App {
         match prompt.purpose {
             Purpose::Search => {}
             Purpose::Filter => {
-                prompt.error = filter::parse(&prompt.text).err();
+                // The list shrinks while one types; what does not read yet leaves it as it is.
+                match filter::parse(&prompt.text) {
+                    Ok(filter) => {
+                        prompt.error = None;
+                        self.set_filter(filter, prompt.text.clone());
+                    }
+                    Err(error) => prompt.error = Some(error),
+                }
             }
         }
     }

@@ -222,6 +222,8 @@ pub struct App {
     /// The view in front.
     pub view: View,
     lists: PerView<List>,
+    /// Someone chose the selected row; until then a view stays at its first one, whatever comes.
+    row_chosen: PerView<bool>,
     sorts: PerView<usize>,
     /// The selected column of the Resolution view.
     pub column: usize,
@@ -258,6 +260,8 @@ pub struct App {
     pub progress: Progress,
     /// Nanoseconds since the view began.
     pub now: u64,
+    /// How far the trace's time is ahead of the view's, where the trace is being written.
+    ahead: Option<i64>,
     /// Events in a second, lately.
     pub rate: u64,
     rate_mark: (u64, usize),
@@ -293,6 +297,7 @@ impl App {
             size: (80, 24),
             view: View::Resolution,
             lists: PerView::default(),
+            row_chosen: PerView::default(),
             sorts: PerView::default(),
             column: 1,
             column_chosen: false,
@@ -314,6 +319,7 @@ impl App {
             notice: None,
             progress: Progress::default(),
             now: 0,
+            ahead: None,
             rate: 0,
             rate_mark: (0, 0),
             past: Vec::new(),
@@ -328,7 +334,9 @@ impl App {
         self.lists[self.view]
     }
 
+    /// The same, for a person who moves it.
     fn list_mut(&mut self) -> &mut List {
+        self.row_chosen[self.view] = true;
         &mut self.lists[self.view]
     }
 
@@ -340,6 +348,31 @@ impl App {
     /// Where everything is on the screen.
     pub fn areas(&self) -> Areas {
         layout::areas(self)
+    }
+
+    /// The moment up to which the trace is known, in its own time: while something runs, time goes on between events.
+    pub fn moment(&self) -> u64 {
+        let last = self.snapshot.last_t;
+        let ended = self.progress.ended.or(self.snapshot.report.exit).is_some();
+        match self.ahead {
+            Some(ahead) if !self.progress.complete && !ended => {
+                last.max(self.now.saturating_add_signed(ahead))
+            }
+            _ => last,
+        }
+    }
+
+    /// An event that has just come tells how far the trace is. Those that come late say too little: the largest counts.
+    fn set_clock(&mut self) {
+        if self.setup.mode == Mode::Replay {
+            return;
+        }
+        let Some(mark) = self.store.mark(self.store.len().saturating_sub(1)) else {
+            return;
+        };
+        let signed = |t: u64| i64::try_from(t).unwrap_or(i64::MAX);
+        let ahead = signed(mark.t) - signed(self.now);
+        self.ahead = Some(self.ahead.map_or(ahead, |known| known.max(ahead)));
     }
 
     /// Whether keys would reach a program.
@@ -384,8 +417,7 @@ impl App {
             view::count(self, self.view),
             self.areas().rows.height as usize,
         );
-        let list = self.list_mut();
-        list.settle(count, height);
+        self.lists[self.view].settle(count, height);
         let height = self.areas().why.map_or(0, |a| a.height as usize);
         let width = self.areas().why.map_or(0, |a| a.width as usize);
         if let Some(mut why) = self.why.take() {
@@ -437,7 +469,10 @@ impl App {
 
     fn published(&mut self, published: Published) -> Option<Effect> {
         match published {
-            Published::Chunk(chunk) => self.store.push(chunk),
+            Published::Chunk(chunk) => {
+                self.store.push(chunk);
+                self.set_clock();
+            }
             Published::Snapshot(snapshot) => {
                 let kept: Vec<(View, Option<Subject>)> = View::ALL
                     .iter()
@@ -453,7 +488,8 @@ impl App {
                 }
                 for (view, subject) in kept {
                     // Who stands at the first finding wants to see the worst one, which may just have come.
-                    if view == View::Findings && self.lists[view].selected == 0 {
+                    let first = view == View::Findings && self.lists[view].selected == 0;
+                    if first || !self.row_chosen[view] {
                         continue;
                     }
                     if let Some(at) = subject.and_then(|s| self.row_of(view, &s)) {
@@ -504,6 +540,7 @@ impl App {
             caches: caches::rows(&snapshot, &self.folded_caches),
             libraries: libraries::rows(&snapshot, self.process, sort(View::Libraries)),
         };
+        self.rows.build_facts.names = builds::names(&snapshot, &self.rows.builds);
     }
 
     fn resize_program(&mut self, effects: &mut Vec<Effect>) {

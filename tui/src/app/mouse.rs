@@ -94,6 +94,7 @@ impl App {
                     )
                 {
                     self.column = column;
+                    self.column_chosen = true;
                 }
                 if again {
                     self.open();

@@ -47,6 +47,7 @@ impl App {
         }
         let count = view::count(self, self.view);
         self.list_mut().step(by, count);
+        self.column_chosen |= self.view == View::Resolution;
         if self.view == View::Events {
             // Going up lets go of the end; reaching it takes hold again.
             let at_end = self.list().selected + 1 >= count;
@@ -77,6 +78,7 @@ impl App {
                 let next = if right { at + 1 } else { at.saturating_sub(1) };
                 if let Some(&column) = shown.get(next.min(shown.len().saturating_sub(1))) {
                     self.column = column;
+                    self.column_chosen = true;
                 }
                 self.follow_selection();
             }

@@ -165,14 +165,18 @@ impl App {
     }
 
     pub(super) fn open_why(&mut self, subject: Subject) {
-        let links = self.chain(&subject, false);
-        self.why = Some(Why {
+        self.why = Some(self.glance(subject));
+    }
+
+    /// The evidence of something, from its beginning.
+    pub fn glance(&self, subject: Subject) -> Why {
+        Why {
+            links: self.chain(&subject, false),
             subject,
-            links,
             selected: 0,
             offset: 0,
             expanded: false,
-        });
+        }
     }
 
     /// Goes to the row that is about something, and opens its evidence.
@@ -181,6 +185,7 @@ impl App {
         let view = subject.view();
         if let Subject::Cell { column, .. } = &subject {
             self.column = *column;
+            self.column_chosen = true;
         }
         self.view = view;
         self.zoomed = false;

@@ -38,6 +38,13 @@ impl App {
             }
             return;
         }
+        if self.view == View::Output {
+            // One stands at the end of what was printed: the next place is the one above.
+            if !self.screen.find(&self.search, !forward) {
+                self.not_found();
+            }
+            return;
+        }
         let count = view::count(self, self.view);
         if count == 0 {
             self.not_found();

@@ -31,6 +31,43 @@ pub struct Facts {
     pub end: u64,
     /// The slowest build that runs no other, by position.
     pub slowest: Option<usize>,
+    /// Columns of the longest name with its indent.
+    pub names: usize,
+}
+
+impl Facts {
+    /// The end of the time that is shown: what runs goes on to the present.
+    fn until(&self, app: &App) -> u64 {
+        if self.running > 0 {
+            self.end.max(app.moment())
+        } else {
+            self.end
+        }
+    }
+}
+
+/// Columns that the names of some rows take.
+pub fn names(snapshot: &Snapshot, rows: &[TreeRow]) -> usize {
+    let width = |row: &TreeRow| {
+        let build = snapshot.report.builds.get(row.at)?;
+        Some(indent(row.depth) + 2 + text::width(&name(snapshot, build)))
+    };
+    rows.iter().filter_map(width).max().unwrap_or(0)
+}
+
+/// The tool, and the release of the toolkit that it belongs to.
+fn name(snapshot: &Snapshot, build: &Build) -> String {
+    match (&build.version, snapshot.toolkit_of_file(&build.path)) {
+        (Some(version), Some(_)) => {
+            format!("{} {}", build.tool, super::resolution::release(version))
+        }
+        _ => build.tool.clone(),
+    }
+}
+
+/// Columns before a name, by its steps from the root.
+fn indent(depth: usize) -> usize {
+    2 * depth.min(6)
 }
 
 /// The rows.
@@ -161,25 +198,57 @@ pub fn subject(app: &App, at: usize) -> Option<Subject> {
         .map(|b| Subject::Build(b.id))
 }
 
-const TOOL: usize = 22;
+/// Columns of the names: as many as they need, up to a third of the width.
+fn tool_width(app: &App, width: usize) -> usize {
+    let most = (width / 3).clamp(16, 44);
+    app.rows.build_facts.names.clamp(12, most)
+}
+
+/// The marks of the time axis: each a column and a label, the first at the start, the last at the end.
+fn axis(start: u64, span: u64, room: usize) -> Vec<(usize, String)> {
+    const APART: usize = 14;
+    const SECOND: u64 = 1_000_000_000;
+    let first = format!("{} s", text::moment(start));
+    let last = format!("+{}", text::duration(span));
+    let last_at = room.saturating_sub(text::width(&last));
+    let marks = (room / APART).max(1) as u64;
+    // The smallest round step that leaves the labels apart.
+    let step = (0..10)
+        .flat_map(|power| [1, 2, 5].map(|n| n * 10_u64.pow(power)))
+        .chain([10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200].map(|s| s * SECOND))
+        .find(|step| span / step <= marks)
+        .unwrap_or(span.max(1));
+    let mut out = vec![(0, first)];
+    let mut end: usize = out.iter().map(|(_, label)| text::width(label)).sum();
+    for at in (1..=marks).map(|n| n * step).take_while(|at| *at < span) {
+        let column = u128::from(at) * room as u128 / u128::from(span.max(1));
+        let column = usize::try_from(column).unwrap_or(room);
+        let label = format!("+{}", text::round_duration(at));
+        if column > end + 1 && column + text::width(&label) + 2 <= last_at {
+            end = column + text::width(&label);
+            out.push((column, label));
+        }
+    }
+    if last_at > end + 1 {
+        out.push((last_at, last));
+    }
+    out
+}
 
 /// The titles.
 pub fn head(app: &App, width: usize) -> Line<'static> {
     let mut out = Columns::new(app, width);
-    out.cell("tool", TOOL, Tone::Dim);
+    out.cell("tool", tool_width(app, width), Tone::Dim);
     if app.timeline {
         out.right("time", 8, Tone::Dim);
         let facts = &app.rows.build_facts;
-        let span = text::duration(facts.end.saturating_sub(facts.start));
-        let room = out.room();
-        let start = format!("{} s", text::moment(facts.start));
-        out.rest(
-            &format!(
-                "{start}{}",
-                text::pad_left(&format!("+{span}"), room.saturating_sub(start.len()))
-            ),
-            Tone::Dim,
-        );
+        let span = facts.until(app).saturating_sub(facts.start);
+        let mut used = 0;
+        for (column, label) in axis(facts.start, span, out.room()) {
+            out.push(" ".repeat(column.saturating_sub(used)), Tone::Plain);
+            used = column + text::width(&label);
+            out.rest(&label, Tone::Dim);
+        }
     } else {
         out.cell("version", 10, Tone::Dim);
         out.right("time", 8, Tone::Dim);
@@ -197,14 +266,14 @@ pub fn head(app: &App, width: usize) -> Line<'static> {
 pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
     let row = app.rows.builds.get(at)?;
     let build = app.snapshot.report.builds.get(row.at)?;
-    let now = app.snapshot.last_t;
+    let now = app.moment();
     let toolkit = app.snapshot.toolkit_of_file(&build.path);
     let tone = toolkit.map_or(Tone::Plain, |t| Tone::Toolkit(app.snapshot.rank(t)));
     let mut out = Columns::new(app, width);
-    let indent = "  ".repeat(row.depth.min(6));
+    let indent = " ".repeat(indent(row.depth));
     let duplicate = app.rows.build_facts.duplicates.contains(&row.at);
     let mut tail = if row.folded {
-        format!(" (+{})", row.below)
+        format!(" +{}", row.below)
     } else {
         String::new()
     };
@@ -214,9 +283,9 @@ pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
     let name = format!(
         "{indent}{} {}{tail}",
         app.theme.fold(row.below > 0, row.folded),
-        build.tool
+        name(&app.snapshot, build)
     );
-    out.cell(&name, TOOL, tone);
+    out.cell(&name, tool_width(app, width), tone);
     let time = text::duration(length(build, now));
     let running = build.exit.is_none() && build.duration_ns.is_none();
     let (state, state_tone) = match build.exit {
@@ -265,13 +334,13 @@ fn bar(
     if room == 0 {
         return;
     }
-    let span = facts.end.saturating_sub(facts.start).max(1);
+    let span = facts.until(app).saturating_sub(facts.start).max(1);
     let place = |t: u64| {
         let part = u128::from(t.saturating_sub(facts.start)) * room as u128 / u128::from(span);
         usize::try_from(part).unwrap_or(room).min(room)
     };
     let start = place(build.start_ns).min(room - 1);
-    let end = place(build.start_ns + length(build, app.snapshot.last_t)).clamp(start + 1, room);
+    let end = place(build.start_ns + length(build, app.moment())).clamp(start + 1, room);
     let [full, growing, failed] = app.theme.bar();
     let glyph = if running {
         growing
@@ -292,17 +361,22 @@ fn bar(
     };
     let label = app.theme.glyphs(&text::clean(&label)).into_owned();
     let bar = glyph.repeat(end - start);
+    // Reversed, as a selected row is where there are few colours, a full block would be a hole.
+    let bar_style = app
+        .theme
+        .style(bar_tone)
+        .remove_modifier(ratatui::style::Modifier::REVERSED);
     let wanted = text::width(&label) + 1;
     if room - end >= wanted {
         out.push(" ".repeat(start), Tone::Plain);
-        out.push(bar, bar_tone);
+        out.styled(bar, bar_style);
         out.push(format!(" {label}"), Tone::Dim);
     } else if start > wanted {
         out.push(text::pad_left(&format!("{label} "), start), Tone::Dim);
-        out.push(bar, bar_tone);
+        out.styled(bar, bar_style);
     } else {
         out.push(" ".repeat(start), Tone::Plain);
-        out.push(bar, bar_tone);
+        out.styled(bar, bar_style);
         if room - end > 8 {
             out.rest(&format!(" {label}"), Tone::Dim);
         }
@@ -334,18 +408,53 @@ pub fn footer(app: &App, width: usize) -> Line<'static> {
             Tone::Warning,
         );
     }
-    out.rest(&format!("{separator}{} at once", facts.parallel), Tone::Dim);
+    out.rest(
+        &format!("{separator}at most {} at once", facts.parallel),
+        Tone::Dim,
+    );
     if let Some(slowest) = facts.slowest.and_then(|at| builds.get(at)) {
         let what = slowest
             .output
             .as_deref()
             .map(text::base)
             .unwrap_or(&slowest.tool);
-        let time = text::duration(length(slowest, app.snapshot.last_t));
+        let time = text::duration(length(slowest, app.moment()));
         out.rest(
             &format!("{separator}slowest: {} {what} {time}", slowest.tool),
             Tone::Dim,
         );
     }
     out.line()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_of_the_axis_are_round_and_never_overlap() {
+        const SECOND: u64 = 1_000_000_000;
+        let labels = |span: u64, room: usize| {
+            axis(3 * SECOND, span, room)
+                .into_iter()
+                .map(|(_, label)| label)
+                .collect::<Vec<_>>()
+                .join(" | ")
+        };
+        assert_eq!(
+            labels(38 * SECOND, 80),
+            "3.000 s | +10 s | +20 s | +30 s | +38.00 s"
+        );
+        assert_eq!(labels(38 * SECOND, 20), "3.000 s | +38.00 s");
+        assert_eq!(labels(0, 80), "3.000 s | +0 ns");
+        for span in [1, 999, 7_000_000, 3 * SECOND, 500 * SECOND, 90_000 * SECOND] {
+            for room in 0..200 {
+                let mut end = 0;
+                for (at, label) in axis(0, span, room) {
+                    assert!(at >= end, "{span} in {room}");
+                    end = at + text::width(&label) + 1;
+                }
+            }
+        }
+    }
 }

@@ -216,7 +216,7 @@ pub fn head(app: &App, width: usize) -> Line<'static> {
     let mut out = Columns::new(app, width);
     out.right("time", 9, Tone::Dim);
     out.right("pid", 7, Tone::Dim);
-    if width >= 120 {
+    if width >= 110 {
         out.cell("program", 12, Tone::Dim);
     }
     out.cell("kind", 15, Tone::Dim);
@@ -236,8 +236,13 @@ pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
     let event = app.store.event(row.first as usize);
     let mut out = Columns::new(app, width);
     out.right(&text::moment(mark.t), 9, Tone::Dim);
-    out.right(&mark.pid.to_string(), 7, Tone::Dim);
-    if width >= 120 {
+    // Facts belong to no process.
+    let pid = match mark.pid {
+        0 => String::new(),
+        pid => pid.to_string(),
+    };
+    out.right(&pid, 7, Tone::Dim);
+    if width >= 110 {
         let program = app
             .snapshot
             .process_at(mark.pid, mark.t)

@@ -3,7 +3,13 @@
 use ratatui::text::Line;
 
 use super::Columns;
-use crate::{app::App, snapshot::Snapshot, subject::Subject, text, theme::Tone};
+use crate::{
+    app::App,
+    snapshot::{LibraryRow, Snapshot},
+    subject::Subject,
+    text,
+    theme::Tone,
+};
 
 /// The orders in which libraries can stand.
 pub const SORTS: [&str; 3] = ["by time", "by part", "by path"];
@@ -42,11 +48,31 @@ pub fn head(app: &App, width: usize) -> Line<'static> {
     out.cell("part", 10, Tone::Dim);
     out.cell("version", 10, Tone::Dim);
     out.cell("rule", 15, Tone::Dim);
-    if width >= 120 {
-        out.cell("asked by", 28, Tone::Dim);
+    if let Some(by) = asker_width(width) {
+        out.cell("asked by", by, Tone::Dim);
     }
     out.rest("file", Tone::Dim);
     out.line()
+}
+
+/// Columns for who asked, where the file has enough of them.
+fn asker_width(width: usize) -> Option<usize> {
+    match width {
+        0..110 => None,
+        110..150 => Some(24),
+        _ => Some(36),
+    }
+}
+
+/// What the loader said, without the name that stands before it already.
+fn why_failed<'a>(library: &LibraryRow, error: &'a str) -> &'a str {
+    let mut rest = error;
+    for name in [library.path.as_str(), text::base(&library.path)] {
+        rest = rest
+            .strip_prefix(name)
+            .map_or(rest, |rest| rest.trim_start_matches([':', ' ']));
+    }
+    rest
 }
 
 /// A row.
@@ -69,20 +95,32 @@ pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
             out.cell(library.rule.word(), 15, rule_tone)
         }
     };
-    if width >= 120 {
+    if let Some(room) = asker_width(width) {
         let by = match &library.requested_by {
             Some(object) => text::base(object).to_owned(),
             None => crate::summary::asker(&library.python),
         };
-        out.cell(&by, 28, Tone::Dim);
+        out.cell(&by, room, Tone::Dim);
     }
     match &library.error {
         Some(error) => {
-            out.rest(&format!("{}: {error}", library.path), Tone::Error);
+            let name = text::base(&library.path);
+            out.rest(
+                &format!("{name}: {}", why_failed(library, error)),
+                Tone::Error,
+            );
         }
         None => {
-            let room = out.room();
-            out.path(text::straight(&library.path, &library.realpath), room, tone);
+            let again = match library.again.len() {
+                0 => String::new(),
+                1 => "  asked for again".to_owned(),
+                times => format!("  asked for {times} times more"),
+            };
+            let path = text::straight(&library.path, &library.realpath);
+            let room = out.room().saturating_sub(again.len());
+            let path = text::fit_path(path, room, app.theme.ellipsis()).into_owned();
+            out.rest(&path, tone);
+            out.rest(&again, Tone::Dim);
         }
     }
     Some(out.line())

@@ -13,6 +13,7 @@ pub mod processes;
 pub mod resolution;
 pub mod tree;
 
+use jittrace_model::report::phrase;
 use ratatui::text::{Line, Span};
 
 use crate::{app::App, subject::Subject, text, theme::Tone};
@@ -250,8 +251,16 @@ impl<'a> Columns<'a> {
         let width = width.min(self.room());
         let content = text::clean(content);
         let content = self.app.theme.glyphs(&content);
-        let content = text::fit(&content, width, self.app.theme.ellipsis());
-        self.push(text::pad(&content, (width + 1).min(self.room())), tone)
+        let content = text::fit(&content, width, self.app.theme.ellipsis()).into_owned();
+        self.padded(content, width, tone)
+    }
+
+    /// A text and the spaces after it: these have no tone, so that nothing is underlined where nothing stands.
+    fn padded(&mut self, content: String, width: usize, tone: Tone) -> &mut Self {
+        let until = (self.used + width + 1).min(self.width);
+        self.push(content, tone);
+        let gap = until.saturating_sub(self.used);
+        self.push(" ".repeat(gap), Tone::Plain)
     }
 
     /// The same with the text at the right.
@@ -271,8 +280,8 @@ impl<'a> Columns<'a> {
         let width = width.min(self.room());
         let path = text::clean(path);
         let path = self.app.theme.glyphs(&path);
-        let fitted = text::fit_path(&path, width, self.app.theme.ellipsis());
-        self.push(text::pad(&fitted, (width + 1).min(self.room())), tone)
+        let fitted = text::fit_path(&path, width, self.app.theme.ellipsis()).into_owned();
+        self.padded(fitted, width, tone)
     }
 
     /// A text that takes what it needs, up to what is left.
@@ -306,7 +315,7 @@ pub(crate) fn exit_word(exit: jittrace_model::report::Exit) -> (String, Tone) {
     match (exit.code, exit.signal) {
         (Some(0), _) => ("ok".to_owned(), Tone::Good),
         (Some(code), _) => (format!("exit {code}"), Tone::Error),
-        (None, Some(signal)) => (format!("signal {signal}"), Tone::Error),
+        (None, Some(signal)) => (phrase::signal_name(signal), Tone::Error),
         (None, None) => ("ended".to_owned(), Tone::Dim),
     }
 }

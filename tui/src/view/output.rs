@@ -16,6 +16,8 @@ pub struct Screen {
     parser: vt100::Parser,
     /// Whether anything was ever printed.
     pub used: bool,
+    /// The line that the search found last, counted from the oldest that is kept.
+    found: Option<usize>,
 }
 
 impl std::fmt::Debug for Screen {
@@ -31,6 +33,7 @@ impl Default for Screen {
         Screen {
             parser: vt100::Parser::new(24, 80, SCROLLBACK),
             used: false,
+            found: None,
         }
     }
 }
@@ -73,6 +76,44 @@ impl Screen {
     /// Lines between the window and the end.
     pub fn behind(&self) -> usize {
         self.parser.screen().scrollback()
+    }
+
+    /// Looks for a text, given in lower case: up from the end or from where it was found last, `down` the other way;
+    /// past either end it goes on at the other. The window shows where it was found.
+    pub fn find(&mut self, wanted: &str, down: bool) -> bool {
+        let before = self.behind();
+        self.scroll_to(false);
+        let history = self.behind();
+        let (columns, rows) = self.size();
+        let count = history + usize::from(rows);
+        let from = self
+            .found
+            .filter(|at| *at < count)
+            .unwrap_or(if down { count - 1 } else { 0 });
+        for step in 1..=count {
+            let at = if down {
+                (from + step) % count
+            } else {
+                (from + count - step) % count
+            };
+            let row = self.show_line(at, history);
+            let line = self.parser.screen().rows(0, columns).nth(row);
+            if line.is_some_and(|line| line.to_lowercase().contains(wanted)) {
+                self.found = Some(at);
+                // Not at the edge, so that what led to it is seen too.
+                self.show_line(at.saturating_sub(usize::from(rows) / 2), history);
+                return true;
+            }
+        }
+        self.parser.screen_mut().set_scrollback(before);
+        false
+    }
+
+    /// Moves the window so that it shows a line; gives the line's row.
+    fn show_line(&mut self, at: usize, history: usize) -> usize {
+        let behind = history.saturating_sub(at);
+        self.parser.screen_mut().set_scrollback(behind);
+        at - (history - behind)
     }
 
     /// Whether cursor keys send their application codes.

@@ -56,16 +56,20 @@ pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
     let mut out = Columns::new(app, width);
     out.right(&process.pid.to_string(), 8, Tone::Plain);
     out.right(&text::moment(process.start), 9, Tone::Dim);
-    let end = process.end.unwrap_or(app.snapshot.last_t);
-    out.right(
-        &text::duration(end.saturating_sub(process.start)),
-        8,
-        Tone::Dim,
-    );
+    // The end of a process that was not followed may not have been seen: then its time says nothing.
+    let unseen = process.end.is_none() && process.not_followed.is_some();
+    let end = process.end.unwrap_or(app.moment());
+    let time = if unseen {
+        app.theme.nothing().to_owned()
+    } else {
+        text::duration(end.saturating_sub(process.start))
+    };
+    out.right(&time, 8, Tone::Dim);
     let (state, tone) = match (process.exit, process.replaced_by) {
-        (_, Some(_)) => ("then".to_owned(), Tone::Dim),
+        (_, Some(_)) => ("became".to_owned(), Tone::Dim),
         (Some(exit), None) => super::exit_word(exit),
         (None, None) if process.end.is_some() => ("ended".to_owned(), Tone::Dim),
+        (None, None) if unseen => ("not seen".to_owned(), Tone::Dim),
         (None, None) if app.progress.complete => ("no end".to_owned(), Tone::Dim),
         (None, None) => ("running".to_owned(), Tone::Accent),
     };
@@ -79,7 +83,7 @@ pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
         out.cell(id, 16, tone);
     }
     let tail = if row.folded {
-        format!(" (+{})", row.below)
+        format!(" +{}", row.below)
     } else {
         String::new()
     };
@@ -95,13 +99,6 @@ pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
     if let Some(reason) = &process.not_followed {
         out.rest(&format!("  not followed: {reason}"), Tone::Warning);
     }
-    let arguments = process
-        .argv
-        .iter()
-        .skip(1)
-        .map(String::as_str)
-        .collect::<Vec<_>>()
-        .join(" ");
-    out.rest(&format!(" {arguments}"), Tone::Dim);
+    out.rest(&format!(" {}", text::arguments(&process.argv)), Tone::Dim);
     Some(out.line())
 }

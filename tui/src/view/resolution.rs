@@ -257,11 +257,13 @@ fn cell(snapshot: &Snapshot, component: &Component, key: &str, process: Option<u
             if hits + misses + builds == 0 {
                 return Cell::default();
             }
-            Cell {
-                value: format!("{hits} hit {builds} built"),
-                short: format!("{hits}h {builds}b"),
-                ..Cell::default()
-            }
+            let told: Vec<String> = [(hits, "hit"), (misses, "missed"), (builds, "built")]
+                .into_iter()
+                // What is built was missed before.
+                .filter(|(count, word)| *count > 0 && (*word != "missed" || builds == 0))
+                .map(|(count, word)| format!("{count} {word}"))
+                .collect();
+            plain(told.join(" "))
         }
         part => {
             let mut entries = entries(component, part, process);
@@ -376,15 +378,24 @@ pub fn subject(app: &App, at: usize) -> Option<Subject> {
 /// Columns that have something in them, by position.
 pub fn shown(app: &App) -> Vec<usize> {
     (0..COLUMNS.len())
-        .filter(|&at| {
-            COLUMNS.get(at).is_some_and(|c| c.always)
-                || app
-                    .rows
-                    .resolution
-                    .iter()
-                    .any(|row| row.cells.get(at).is_some_and(|c| !c.value.is_empty()))
-        })
+        .filter(|&at| COLUMNS.get(at).is_some_and(|c| c.always) || !is_empty(app, at))
         .collect()
+}
+
+/// Whether no component has anything in a column.
+fn is_empty(app: &App, column: usize) -> bool {
+    app.rows
+        .resolution
+        .iter()
+        .all(|row| row.cells.get(column).is_none_or(|c| c.value.is_empty()))
+}
+
+/// What a component is called; where nobody knows who asked, the report has no name for it.
+pub fn name(component: &Component) -> &str {
+    match component.name.as_str() {
+        "" => "(asker not seen)",
+        name => name,
+    }
 }
 
 /// Widths: the name's, each visible column's, and whether versions are short.
@@ -402,10 +413,10 @@ fn plan(app: &App, width: usize) -> Plan {
     let names =
         app.rows.resolution.iter().filter_map(|row| {
             app.snapshot.report.components.get(row.component).map(|c| {
-                text::width(&c.name) + c.version.as_ref().map_or(0, |v| text::width(v) + 1)
+                text::width(name(c)) + c.version.as_ref().map_or(0, |v| text::width(v) + 1)
             })
         });
-    let name = names
+    let name_width = names
         .max()
         .unwrap_or(0)
         .clamp(10, (width / 4).clamp(14, 36));
@@ -425,15 +436,23 @@ fn plan(app: &App, width: usize) -> Plan {
         let columns: Vec<(usize, usize)> =
             shown.iter().map(|&at| (at, wanted(at, short))).collect();
         let total: usize = columns.iter().map(|(_, w)| w + 2).sum();
-        if name + 1 + total <= width || short {
-            // What does not fit is reached by moving: the selected column is always in sight.
+        if name_width + 1 + total <= width || short {
             let mut columns = columns;
             let mut total = total;
-            while name + 1 + total > width && columns.len() > 1 {
+            // Columns in which nothing stands give way first.
+            while name_width + 1 + total > width
+                && let Some(empty) = columns
+                    .iter()
+                    .rposition(|(at, _)| *at != app.column && is_empty(app, *at))
+            {
+                total -= columns.remove(empty).1 + 2;
+            }
+            // What does not fit is reached by moving: the selected column is always in sight.
+            while name_width + 1 + total > width && columns.len() > 1 {
                 let selected = columns.iter().position(|(at, _)| *at == app.column);
                 let drop_first = selected.is_some_and(|s| {
                     let until: usize = columns.iter().take(s + 1).map(|(_, w)| w + 2).sum();
-                    name + 1 + until > width
+                    name_width + 1 + until > width
                 });
                 let dropped = if drop_first {
                     columns.remove(0)
@@ -443,14 +462,14 @@ fn plan(app: &App, width: usize) -> Plan {
                 total -= dropped.1 + 2;
             }
             return Plan {
-                name,
+                name: name_width,
                 columns,
                 short,
             };
         }
     }
     Plan {
-        name,
+        name: name_width,
         columns: Vec::new(),
         short: true,
     }
@@ -486,6 +505,7 @@ pub fn head(app: &App, width: usize) -> Line<'static> {
     let plan = plan(app, width);
     let mut out = Columns::new(app, width);
     out.cell("component", plan.name, Tone::Dim);
+    let last = plan.columns.last().map(|(at, _)| *at);
     for (at, width) in plan.columns {
         let title = COLUMNS.get(at).map_or("", |c| c.title);
         out.cell(
@@ -497,6 +517,17 @@ pub fn head(app: &App, width: usize) -> Line<'static> {
                 Tone::Dim
             },
         );
+    }
+    // Columns that lie further to the right, by number.
+    let hidden = shown(app)
+        .into_iter()
+        .filter(|&at| last.is_some_and(|last| at > last) && !is_empty(app, at))
+        .count();
+    let more = format!("{hidden}{}", app.theme.onward());
+    if hidden > 0 && out.room() >= text::width(&more) {
+        let gap = out.room() - text::width(&more);
+        out.push(" ".repeat(gap), Tone::Plain);
+        out.push(more, Tone::Accent);
     }
     out.line()
 }
@@ -515,19 +546,16 @@ pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
     let selected = app.list().selected == at;
     let mut out = Columns::new(app, width);
     let version = component.version.as_deref().unwrap_or_default();
+    let name = name(component);
     let name_room = plan.name.saturating_sub(text::width(version) + 1);
-    if text::width(&component.name) <= name_room && !version.is_empty() {
+    if text::width(name) <= name_room && !version.is_empty() {
         out.push(
-            format!("{} ", app.theme.glyphs(&text::clean(&component.name))),
+            format!("{} ", app.theme.glyphs(&text::clean(name))),
             Tone::Heading,
         );
-        out.cell(
-            version,
-            plan.name - text::width(&component.name) - 1,
-            Tone::Dim,
-        );
+        out.cell(version, plan.name - text::width(name) - 1, Tone::Dim);
     } else {
-        out.cell(&component.name, plan.name, Tone::Heading);
+        out.cell(name, plan.name, Tone::Heading);
     }
     for (column, width) in plan.columns {
         let cell = row.cells.get(column).cloned().unwrap_or_default();
@@ -614,6 +642,9 @@ fn cell_spans(
     out
 }
 
+/// Lines from which the chain of the selected cell is shown in full below the table.
+const ROOMY: usize = 12;
+
 /// The lines below the table: what decided the selected cell, and the toolkits by letter.
 pub fn footer(app: &App, width: usize, height: usize) -> Vec<Line<'static>> {
     let report = &app.snapshot.report;
@@ -622,7 +653,20 @@ pub fn footer(app: &App, width: usize, height: usize) -> Vec<Line<'static>> {
         .collect();
     order.sort_by_key(|&at| app.snapshot.rank(at));
     let spare = height.saturating_sub(order.len());
-    let mut lines = chosen(app, width, spare.max(1));
+    let mut lines = if app.why.is_none() && spare >= ROOMY {
+        let mut chain = chain(app, width);
+        let left_out = chain.len().saturating_sub(spare - 1);
+        chain.truncate(spare - 1);
+        if left_out > 0 {
+            chain.pop();
+            let more = format!("  {} more lines: Enter", left_out + 1);
+            chain.push(Line::styled(more, app.theme.style(Tone::Dim)));
+        }
+        chain.resize(spare, Line::default());
+        chain
+    } else {
+        chosen(app, width, spare.max(1))
+    };
     for at in order {
         if lines.len() >= height {
             break;
@@ -634,11 +678,35 @@ pub fn footer(app: &App, width: usize, height: usize) -> Vec<Line<'static>> {
         let mut out = Columns::new(app, width);
         out.push(format!("{} ", theme::letter(rank)), Tone::Toolkit(rank));
         out.cell(&toolkit.id, 18, Tone::Toolkit(rank));
+        let parts = toolkit
+            .parts
+            .iter()
+            .filter_map(|(part, found)| Some(format!("{part} {}", found.version.as_ref()?)))
+            .collect::<Vec<_>>()
+            .join(", ");
+        // The root tells more than the parts; these stand where both have room.
+        let aside = text::width(&parts) + 2;
         let room = out.room();
-        out.path(&toolkit.root, room, Tone::Dim);
+        if text::width(&toolkit.root) + aside <= room {
+            out.rest(&toolkit.root, Tone::Plain);
+            out.rest(&format!("  {parts}"), Tone::Dim);
+        } else {
+            out.path(&toolkit.root, room, Tone::Plain);
+        }
         lines.push(out.line());
     }
     lines
+}
+
+/// The chain behind the selected cell, as Enter opens it.
+fn chain(app: &App, width: usize) -> Vec<Line<'static>> {
+    let Some(subject) = app.selected() else {
+        return Vec::new();
+    };
+    crate::draw::why_lines(app, &app.glance(subject), width)
+        .into_iter()
+        .map(|(_, line)| line)
+        .collect()
 }
 
 /// The selected cell: file ← rule ← asker, on as many lines as there are, at most four.
@@ -671,7 +739,7 @@ fn chosen(app: &App, width: usize, height: usize) -> Vec<Line<'static>> {
     let mut out = Columns::new(app, width);
     let version = entry.version.as_deref().unwrap_or("of unknown version");
     out.push(
-        format!("{} {} ", component.name, column.title),
+        format!("{} {} ", name(component), column.title),
         Tone::Heading,
     );
     out.push(format!("{version} "), tone);
@@ -690,7 +758,7 @@ fn chosen(app: &App, width: usize, height: usize) -> Vec<Line<'static>> {
         .is_some_and(|c| c.differs != Difference::None);
     if differs {
         let expected = match &component.built_for.cuda {
-            Some(cuda) => Some(format!("{} was built for CUDA {cuda}", component.name)),
+            Some(cuda) => Some(format!("{} was built for CUDA {cuda}", name(component))),
             None => neighbour(&app.snapshot, component)
                 .map(|(other, cuda)| format!("{other} beside it was built for CUDA {cuda}")),
         };
@@ -726,7 +794,7 @@ fn chosen_line(app: &App, width: usize) -> Option<Line<'static>> {
     let column = COLUMNS.get(app.column)?;
     let mut out = Columns::new(app, width);
     out.push(
-        format!("{} {}: ", component.name, column.title),
+        format!("{} {}: ", name(component), column.title),
         Tone::Heading,
     );
     let Some(entry) = entries(component, column.key, app.process).next() else {

@@ -4,6 +4,7 @@ use jittrace_model::{
     Event, EventId,
     event::{Body, Frame},
     fold::ProcessIndex,
+    resolve::asker::frame_sentence,
 };
 
 use crate::{snapshot::ProcessRow, subject::Subject, text, theme::Tone};
@@ -42,8 +43,10 @@ pub(super) fn asked(
             Some(request) if own.is_empty() => (request, python_of(request)),
             _ => (event, own),
         };
-        if !python.is_empty() {
-            frames(python, holder.id, evidence.expanded, links);
+        if let Some((nearest, above)) = python.split_first() {
+            let said = by == Some(frame_sentence(nearest).as_str());
+            let rest = if said { above } else { python };
+            frames(rest, holder.id, evidence.expanded, links);
             break;
         }
     }
@@ -76,7 +79,7 @@ pub(super) fn frames(python: &[Frame], event: EventId, expanded: bool, links: &m
     let mut told = 0;
     for frame in python.iter().filter(own).take(shown) {
         told += 1;
-        let sentence = jittrace_model::resolve::asker::frame_sentence(frame);
+        let sentence = frame_sentence(frame);
         let tone = if frame.distribution.is_some() {
             Tone::Plain
         } else {
@@ -131,8 +134,15 @@ pub(super) fn ancestry(evidence: &Evidence<'_>, process: ProcessIndex, links: &m
     }
 }
 
+/// Columns after which a command line in a chain is cut: it only has to be recognised there, and leads to its process.
+const RECOGNISED: usize = 100;
+
+/// A process in one line.
 pub(super) fn command_line(row: &ProcessRow) -> String {
-    let mut words = vec![text::base(&row.program).to_owned()];
-    words.extend(row.argv.iter().skip(1).cloned());
-    words.join(" ")
+    let line = format!(
+        "{} {}",
+        text::base(&row.program),
+        text::arguments(&row.argv)
+    );
+    text::fit(line.trim_end(), RECOGNISED, "…").into_owned()
 }

@@ -117,4 +117,8 @@ pub(super) fn library(evidence: &Evidence<'_>, row: &LibraryRow, links: &mut Vec
     }
     asked(evidence, row.requested_by.as_deref(), &[row.event], links);
     candidates(evidence, &row.candidates, links);
+    if !row.again.is_empty() {
+        links.push(Link::heading("asked for again, when it was there already"));
+        told(evidence, &row.again, links);
+    }
 }

@@ -12,7 +12,7 @@ mod running;
 mod telling;
 mod words;
 
-pub use words::{outcome, rule_long, rule_sentence, rule_short};
+pub use words::{outcome, rule_long, rule_sentence, rule_short, version_from};
 
 use asking::*;
 use caching::*;
@@ -122,6 +122,10 @@ pub fn title(evidence: &Evidence<'_>, subject: &Subject) -> String {
     match subject {
         Subject::Cell { component, column } => {
             let column = COLUMNS.get(*column).map_or("", |c| c.title);
+            let component = match component.as_str() {
+                "" => "(asker not seen)",
+                name => name,
+            };
             format!("{component}: {column}")
         }
         Subject::Finding(id, _) => id.clone(),

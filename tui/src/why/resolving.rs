@@ -1,6 +1,9 @@
 //! The chain behind a cell: every file that a component resolved for a part.
 
-use jittrace_model::report::{Finding, Resolved};
+use jittrace_model::{
+    EventId,
+    report::{BuiltFor, Component, Finding, Resolved},
+};
 
 use crate::{
     subject::Subject,
@@ -94,40 +97,16 @@ pub(super) fn cell(evidence: &Evidence<'_>, name: &str, column: usize, links: &m
             }
         }
         part => {
-            let expected = component.built_for.cuda.as_deref();
             for (at, entry) in resolution::entries(component, part, evidence.process).enumerate() {
                 if at > 0 {
                     links.push(Link::default());
                 }
-                resolved(evidence, column.title, entry, links);
-                if let (Some(expected), Some(version), true) =
-                    (expected, &entry.version, column.release)
-                    && resolution::difference(version, expected) != Difference::None
-                {
-                    links.push(
-                        Link::new(
-                            "differs from",
-                            format!(
-                                "CUDA {expected}, which {name} was built for{}",
-                                component
-                                    .built_for
-                                    .from
-                                    .as_ref()
-                                    .map(|f| format!(" ({f})"))
-                                    .unwrap_or_default()
-                            ),
-                        )
-                        .tone(Tone::Warning),
-                    );
-                } else if let (None, Some(version), true) =
-                    (expected, &entry.version, column.release)
-                    && let Some((other, cuda)) = resolution::neighbour(snapshot, component)
-                    && resolution::difference(version, &cuda) != Difference::None
-                {
-                    let text =
-                        format!("CUDA {cuda}, which {other} in the same processes was built for");
-                    links.push(Link::new("differs from", text).tone(Tone::Warning));
-                }
+                let differs = entry
+                    .version
+                    .as_deref()
+                    .filter(|_| column.release)
+                    .and_then(|version| differs(snapshot, component, version));
+                resolved(evidence, column.title, entry, differs, links);
             }
         }
     }
@@ -154,11 +133,33 @@ pub(super) fn cell(evidence: &Evidence<'_>, name: &str, column: usize, links: &m
     }
 }
 
+/// Which release a version differs from, and whose that is.
+fn differs(snapshot: &Snapshot, component: &Component, version: &str) -> Option<String> {
+    let name = resolution::name(component);
+    let (release, whose) = match &component.built_for {
+        BuiltFor {
+            cuda: Some(cuda),
+            from,
+        } => {
+            let from = from.as_ref().map(|from| format!(" ({from})"));
+            let whose = format!("{name} was built for{}", from.unwrap_or_default());
+            (cuda.clone(), whose)
+        }
+        BuiltFor { cuda: None, .. } => {
+            let (other, cuda) = resolution::neighbour(snapshot, component)?;
+            (cuda, format!("{other} in the same processes was built for"))
+        }
+    };
+    (resolution::difference(version, &release) != Difference::None)
+        .then(|| format!("CUDA {release}, which {whose}"))
+}
+
 /// The chain behind one resolved file.
 pub(super) fn resolved(
     evidence: &Evidence<'_>,
     part: &str,
     entry: &Resolved,
+    differs: Option<String>,
     links: &mut Vec<Link>,
 ) {
     let snapshot = evidence.snapshot;
@@ -182,7 +183,7 @@ pub(super) fn resolved(
     }
     if let Some(from) = &entry.version_from {
         links.push(
-            Link::new("version by", from.clone())
+            Link::new("version from", version_from(from))
                 .deep(1)
                 .tone(Tone::Dim),
         );
@@ -196,6 +197,9 @@ pub(super) fn resolved(
             .deep(1)
             .copies(toolkit.root.clone()),
         );
+    }
+    if let Some(differs) = differs {
+        links.push(Link::new("differs from", differs).tone(Tone::Warning));
     }
     links.push(rule(entry.rule, &entry.rule_detail, entry.explanation));
     asked(
@@ -214,18 +218,36 @@ pub(super) fn resolved(
     }
     if entry.events.len() > 1 {
         links.push(Link::heading("seen as"));
-        for id in &entry.events {
-            if let Some(event) = evidence.store.find(*id) {
-                links.push(
-                    Link::new(
-                        &format!("#{id}"),
-                        format!("{} {}", event.body.kind(), summary::line(&event, 400, "…")),
-                    )
-                    .deep(1)
-                    .tone(Tone::Dim)
-                    .event(*id),
-                );
-            }
+        told(evidence, &entry.events, links);
+    }
+}
+
+/// Events, each in a line that leads to it.
+pub(super) fn told(evidence: &Evidence<'_>, events: &[EventId], links: &mut Vec<Link>) {
+    let shown = if evidence.expanded {
+        events.len()
+    } else {
+        PLACES
+    };
+    for id in events.iter().take(shown) {
+        if let Some(event) = evidence.store.find(*id) {
+            links.push(
+                Link::new(
+                    &format!("#{id}"),
+                    format!("{} {}", event.body.kind(), summary::line(&event, 400, "…")),
+                )
+                .deep(1)
+                .tone(Tone::Dim)
+                .event(*id),
+            );
         }
+    }
+    if events.len() > shown {
+        links.push(Link {
+            target: Target::Expand,
+            ..Link::new("", format!("{} more", events.len() - shown))
+                .deep(1)
+                .tone(Tone::Accent)
+        });
     }
 }
