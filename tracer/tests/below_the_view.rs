@@ -11,22 +11,29 @@ use std::{
     },
     path::Path,
     process::{Child, Command, ExitStatus, Stdio},
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
 
 use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
     fs::{Mode, OFlags, open},
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
-    termios::{Winsize, tcsetwinsize},
+    termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize},
 };
 
 /// jittrace on a terminal of its own.
 struct Terminal {
-    master: File,
+    /// The end of a terminal emulator, until its window is closed.
+    master: Option<File>,
     child: Child,
     screen: Arc<Mutex<vt100::Parser>>,
+    closed: Arc<AtomicBool>,
+    reading: Option<thread::JoinHandle<()>>,
 }
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -54,6 +61,7 @@ impl Terminal {
             .arg(trace)
             .args(["--", "sh", "-c", script])
             .env("TERM", "xterm-256color")
+            .env("JITTRACE_TEST_BREAK", "1")
             .env("LANG", "C.UTF-8")
             .stdin(stream(&slave))
             .stdout(stream(&slave))
@@ -72,17 +80,55 @@ impl Terminal {
         let master = File::from(master);
         let screen = Arc::new(Mutex::new(vt100::Parser::new(24, 100, 100)));
         let (mut reader, shown) = (master.try_clone().unwrap(), Arc::clone(&screen));
-        thread::spawn(move || {
+        let closed = Arc::new(AtomicBool::new(false));
+        let stop = Arc::clone(&closed);
+        let reading = thread::spawn(move || {
             let mut bytes = [0; 4096];
-            while let Ok(read @ 1..) = reader.read(&mut bytes) {
-                shown.lock().unwrap().process(&bytes[..read]);
+            while !stop.load(Ordering::Relaxed) {
+                let mut polled = [PollFd::new(&reader, PollFlags::IN)];
+                let pause = Timespec {
+                    tv_sec: 0,
+                    tv_nsec: 20_000_000,
+                };
+                if poll(&mut polled, Some(&pause)) == Ok(0) {
+                    continue;
+                }
+                match reader.read(&mut bytes) {
+                    Ok(read @ 1..) => shown.lock().unwrap().process(&bytes[..read]),
+                    _ => return,
+                }
             }
         });
         Terminal {
-            master,
+            master: Some(master),
             child,
             screen,
+            closed,
+            reading: Some(reading),
         }
+    }
+
+    /// Closes the window, as when a connection breaks.
+    fn close(&mut self) {
+        self.closed.store(true, Ordering::Relaxed);
+        if let Some(reading) = self.reading.take() {
+            reading.join().unwrap();
+        }
+        self.master = None;
+    }
+
+    /// Whether the terminal is as a shell expects it: lines are edited and echoed, and nothing lies over them.
+    fn is_restored(&self) -> bool {
+        let modes = tcgetattr(self.master.as_ref().unwrap())
+            .unwrap()
+            .local_modes;
+        let screen = self.screen.lock().unwrap();
+        let screen = screen.screen();
+        modes.contains(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)
+            && !screen.alternate_screen()
+            && !screen.hide_cursor()
+            && !screen.bracketed_paste()
+            && screen.mouse_protocol_mode() == vt100::MouseProtocolMode::None
     }
 
     fn text(&self) -> String {
@@ -90,7 +136,8 @@ impl Terminal {
     }
 
     fn press(&mut self, keys: &str) {
-        self.master.write_all(keys.as_bytes()).unwrap();
+        let master = self.master.as_mut().unwrap();
+        master.write_all(keys.as_bytes()).unwrap();
     }
 
     /// Waits until the screen shows a text.
@@ -199,6 +246,40 @@ fn left_running_the_command_and_its_recording_go_on() {
         terminal.text()
     );
     // Only the keeper reads its terminal now: more output than a terminal holds must not stop it.
+    went_on(&trace, &done);
+}
+
+#[test]
+fn a_view_that_breaks_gives_the_screen_back_and_takes_nothing_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (trace, done) = (folder.path().join("t.jtrace"), folder.path().join("done"));
+    let script = format!("sleep 2; echo still here; touch {}", done.display());
+    let mut terminal = Terminal::start(&trace, &script);
+    terminal.see("running");
+    assert!(!terminal.is_restored());
+    // F12
+    terminal.press("\x1b[24~");
+    assert_eq!(terminal.end().code(), Some(0));
+    assert!(terminal.is_restored(), "{}", terminal.text());
+    let text = terminal.text();
+    for said in [
+        "the view ended after an error of its own (broken for a test)",
+        "goes on, and so does its recording",
+    ] {
+        assert!(text.contains(said), "{said} in\n{text}");
+    }
+    went_on(&trace, &done);
+}
+
+#[test]
+fn a_closed_terminal_takes_nothing_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (trace, done) = (folder.path().join("t.jtrace"), folder.path().join("done"));
+    let script = format!("sleep 2; echo still here; touch {}", done.display());
+    let mut terminal = Terminal::start(&trace, &script);
+    terminal.see("running");
+    terminal.close();
+    terminal.end();
     went_on(&trace, &done);
 }
 

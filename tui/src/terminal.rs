@@ -12,6 +12,8 @@ use std::{
 };
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+#[cfg(debug_assertions)]
+use crossterm::event::KeyCode;
 use crossterm::{
     cursor,
     event::{
@@ -145,9 +147,10 @@ impl Screen {
         // A panic's message must not be printed into the alternate screen, where nobody would read it.
         let previous = std::panic::take_hook();
         let flag = Arc::clone(&restored);
+        let shows = std::thread::current().id();
         std::panic::set_hook(Box::new(move |panic| {
-            // The fold has a thread of its own; its end leaves the view in place.
-            if std::thread::current().name() != Some("jittrace-fold") {
+            // What breaks on another thread is caught there and said in the view, which stays.
+            if std::thread::current().id() == shows {
                 restore(&flag);
                 previous(panic);
             }
@@ -236,6 +239,17 @@ fn hung_up(terminal: &OwnedFd) -> bool {
     })
 }
 
+/// With this variable F12 breaks the view: so a test sees what becomes of the screen and of whatever runs. Builds for
+/// users know neither.
+#[cfg(debug_assertions)]
+const BREAK: &str = "JITTRACE_TEST_BREAK";
+
+#[cfg(debug_assertions)]
+#[allow(clippy::panic, reason = "a panic is what the test is about")]
+fn break_down() {
+    panic!("broken for a test");
+}
+
 fn show(
     mut app: App,
     messages: &Receiver<Msg>,
@@ -243,6 +257,8 @@ fn show(
     commands: &Arc<dyn Commands>,
 ) -> Result<Left, TuiError> {
     let mut terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
+    #[cfg(debug_assertions)]
+    let breaking = std::env::var_os(BREAK).is_some();
     let size = terminal.size()?;
     let began = Instant::now();
     let mut effects = app.update(Msg::Resize(size.width, size.height));
@@ -260,7 +276,13 @@ fn show(
                 Effect::Export(what, report) => {
                     let (commands, send) = (Arc::clone(commands), send.clone());
                     std::thread::spawn(move || {
-                        let _ = send.send(Msg::Exported(commands.export(what, &report)));
+                        let written =
+                            catch_unwind(AssertUnwindSafe(|| commands.export(what, &report)));
+                        let written = written.unwrap_or_else(|_| {
+                            Err("nothing was written: jittrace broke on it; `jittrace report` writes it from the trace"
+                                .to_owned())
+                        });
+                        let _ = send.send(Msg::Exported(written));
                     });
                 }
                 Effect::Send(bytes) => commands.send(&bytes),
@@ -297,6 +319,10 @@ fn show(
         effects.extend(app.update(Msg::Tick(now)));
         dirty |= noticed != app.notice.is_some() || rate != app.rate;
         dirty |= !app.progress.complete && second != app.now / 1_000_000_000;
+        #[cfg(debug_assertions)]
+        if breaking && matches!(&first, Some(Msg::Key(key)) if key.code == KeyCode::F(12)) {
+            break_down();
+        }
         match first {
             Some(msg) => {
                 effects.extend(app.update(msg));

@@ -74,7 +74,20 @@ pub fn start(
     let show = publish.clone();
     std::thread::Builder::new()
         .name("jittrace-pack".to_owned())
-        .spawn(move || pack(&input, &send, &show))?;
+        .spawn(move || {
+            let packed = catch_unwind(AssertUnwindSafe(|| pack(&input, &send, &show)));
+            if packed.is_err() {
+                show(Published::Broken(
+                    "the list of events stopped after an error of its own; the other views and the recording go on"
+                        .to_owned(),
+                ));
+                while let Ok(input) = input.recv() {
+                    if send.send(input).is_err() {
+                        break;
+                    }
+                }
+            }
+        })?;
     let input = packed;
     std::thread::Builder::new()
         .name("jittrace-fold".to_owned())

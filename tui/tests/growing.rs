@@ -44,7 +44,7 @@ impl Growing {
     fn until(&mut self, holds: impl Fn(&Event) -> bool) -> bool {
         let mut found = false;
         let mut piece = Vec::new();
-        while let Some(event) = self.events.next() {
+        for event in self.events.by_ref() {
             found = holds(&event);
             piece.push(event);
             if found {

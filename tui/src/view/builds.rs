@@ -319,6 +319,16 @@ pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
     Some(out.line())
 }
 
+/// What tells an output apart: its file name, without what nvcc puts before the names of its temporary files.
+fn told_name(output: &str) -> &str {
+    let name = text::base(output);
+    // `tmpxft_000024a1_00000000-7_page.cpp1.ii`
+    match name.strip_prefix("tmpxft_").map(|rest| rest.splitn(3, '_')) {
+        Some(mut parts) => parts.nth(2).unwrap_or(name),
+        None => name,
+    }
+}
+
 /// The bar of one build; its state stands where there is room beside it.
 fn bar(
     app: &App,
@@ -355,8 +365,8 @@ fn bar(
         _ => tone,
     };
     let label = match (state, &build.output) {
-        ("ok" | "ended", Some(output)) => text::base(output).to_owned(),
-        (state, Some(output)) => format!("{state} {}", text::base(output)),
+        ("ok" | "ended", Some(output)) => told_name(output).to_owned(),
+        (state, Some(output)) => format!("{state} {}", told_name(output)),
         (state, None) => state.to_owned(),
     };
     let label = app.theme.glyphs(&text::clean(&label)).into_owned();
@@ -372,6 +382,10 @@ fn bar(
         out.styled(bar, bar_style);
         out.push(format!(" {label}"), Tone::Dim);
     } else if start > wanted {
+        out.push(text::pad_left(&format!("{label} "), start), Tone::Dim);
+        out.styled(bar, bar_style);
+    } else if start > (room - end).max(8) {
+        let label = text::fit(&label, start - 1, app.theme.ellipsis());
         out.push(text::pad_left(&format!("{label} "), start), Tone::Dim);
         out.styled(bar, bar_style);
     } else {
@@ -416,7 +430,7 @@ pub fn footer(app: &App, width: usize) -> Line<'static> {
         let what = slowest
             .output
             .as_deref()
-            .map(text::base)
+            .map(told_name)
             .unwrap_or(&slowest.tool);
         let time = text::duration(length(slowest, app.moment()));
         out.rest(
@@ -430,6 +444,20 @@ pub fn footer(app: &App, width: usize) -> Line<'static> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn temporary_files_are_told_by_what_they_are_made_from() {
+        for (output, told) in [
+            (
+                "/tmp/tmpxft_000024a1_00000000-7_page.cpp1.ii",
+                "page.cpp1.ii",
+            ),
+            ("csrc/page_binding.cuda.o", "page_binding.cuda.o"),
+            ("/tmp/tmpxft_odd", "tmpxft_odd"),
+        ] {
+            assert_eq!(told_name(output), told);
+        }
+    }
 
     #[test]
     fn marks_of_the_axis_are_round_and_never_overlap() {
