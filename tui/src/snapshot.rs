@@ -23,6 +23,8 @@ pub struct Snapshot {
     pub libraries: Vec<LibraryRow>,
     /// Notes on the trace itself.
     pub notes: Vec<(EventId, String)>,
+    /// Seconds from the last change of each artefact to the start of the trace; negative when it came in this run.
+    ages: HashMap<String, i64>,
     /// How many events were folded.
     pub events: u64,
     /// Nanoseconds from the start to the latest event.
@@ -122,6 +124,7 @@ impl Snapshot {
                 .iter()
                 .map(|note| (note.id, note.what.text.clone()))
                 .collect(),
+            ages: ages(model),
             events: model.event_count(),
             last_t: model.last_t(),
             report,
@@ -195,6 +198,11 @@ impl Snapshot {
         }
     }
 
+    /// Seconds that an artefact was old when the trace began; none where that is not known.
+    pub fn age(&self, artifact: &str) -> Option<i64> {
+        self.ages.get(artifact).copied()
+    }
+
     /// Position of a toolkit in the report, by its id.
     pub fn toolkit(&self, id: &str) -> Option<usize> {
         self.by_id.get(id).copied()
@@ -260,6 +268,15 @@ impl Snapshot {
             .iter()
             .any(|p| p.end.is_none() && p.replaced_by.is_none())
     }
+}
+
+fn ages(model: &Model) -> HashMap<String, i64> {
+    let began = i64::try_from(model.header().started_unix_ns / 1_000_000_000).unwrap_or(0);
+    model
+        .cache_facts()
+        .filter(|fact| fact.what.mtime > 0 && began > 0)
+        .map(|fact| (fact.what.path.clone(), began - fact.what.mtime))
+        .collect()
 }
 
 fn processes(model: &Model) -> Vec<ProcessRow> {

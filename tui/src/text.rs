@@ -202,6 +202,17 @@ pub fn round_duration(ns: u64) -> String {
     }
 }
 
+/// How old something is, in the unit that tells it best: `40 s`, `12 min`, `5 h`, `30 days`.
+pub fn age(seconds: i64) -> String {
+    match seconds {
+        ..0 => "new".to_owned(),
+        0..60 => format!("{seconds} s"),
+        60..7_200 => format!("{} min", seconds / 60),
+        7_200..172_800 => format!("{} h", seconds / 3_600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
 /// A moment of the trace in seconds, with three decimals.
 pub fn moment(ns: u64) -> String {
     format!("{}.{:03}", ns / 1_000_000_000, ns / 1_000_000 % 1_000)

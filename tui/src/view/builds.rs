@@ -204,6 +204,11 @@ fn tool_width(app: &App, width: usize) -> usize {
     app.rows.build_facts.names.clamp(12, most)
 }
 
+/// Columns for the output beside the bars, where there are enough; else it stands beside its bar.
+fn output_width(width: usize) -> Option<usize> {
+    (width >= 100).then(|| (width / 6).min(36))
+}
+
 /// The marks of the time axis: each a column and a label, the first at the start, the last at the end.
 fn axis(start: u64, span: u64, room: usize) -> Vec<(usize, String)> {
     const APART: usize = 14;
@@ -241,6 +246,9 @@ pub fn head(app: &App, width: usize) -> Line<'static> {
     out.cell("tool", tool_width(app, width), Tone::Dim);
     if app.timeline {
         out.right("time", 8, Tone::Dim);
+        if let Some(room) = output_width(width) {
+            out.cell("output", room, Tone::Dim);
+        }
         let facts = &app.rows.build_facts;
         let span = facts.until(app).saturating_sub(facts.start);
         let mut used = 0;
@@ -297,7 +305,27 @@ pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
     };
     if app.timeline {
         out.right(&time, 8, Tone::Plain);
-        bar(app, build, running, &state, state_tone, tone, &mut out);
+        let mut label = match state.as_str() {
+            "ok" | "ended" => String::new(),
+            state => state.to_owned(),
+        };
+        let output = build.output.as_deref().map(told_name);
+        match (output_width(width), output) {
+            (Some(room), output) => {
+                let output = output.unwrap_or_default();
+                let output = text::fit_middle(output, room, app.theme.ellipsis());
+                out.cell(&output, room, Tone::Plain);
+            }
+            (None, Some(output)) if label.is_empty() => label.push_str(output),
+            (None, Some(output)) => label.push_str(&format!(" {output}")),
+            (None, None) => {}
+        }
+        let bar_tone = match state_tone {
+            Tone::Error | Tone::Warning => state_tone,
+            _ if running => Tone::Accent,
+            _ => tone,
+        };
+        bar(app, build, &label, running, bar_tone, &mut out);
         return Some(out.line());
     }
     out.cell(build.version.as_deref().unwrap_or(""), 10, tone);
@@ -329,14 +357,13 @@ fn told_name(output: &str) -> &str {
     }
 }
 
-/// The bar of one build; its state stands where there is room beside it.
+/// The bar of one build; what is to be said of it stands beside it where there is room.
 fn bar(
     app: &App,
     build: &Build,
+    label: &str,
     running: bool,
-    state: &str,
-    state_tone: Tone,
-    tone: Tone,
+    bar_tone: Tone,
     out: &mut Columns<'_>,
 ) {
     let facts = &app.rows.build_facts;
@@ -359,17 +386,7 @@ fn bar(
     } else {
         full
     };
-    let bar_tone = match state_tone {
-        Tone::Error | Tone::Warning => state_tone,
-        _ if running => Tone::Accent,
-        _ => tone,
-    };
-    let label = match (state, &build.output) {
-        ("ok" | "ended", Some(output)) => told_name(output).to_owned(),
-        (state, Some(output)) => format!("{state} {}", told_name(output)),
-        (state, None) => state.to_owned(),
-    };
-    let label = app.theme.glyphs(&text::clean(&label)).into_owned();
+    let label = app.theme.glyphs(&text::clean(label)).into_owned();
     let bar = glyph.repeat(end - start);
     // Reversed, as a selected row is where there are few colours, a full block would be a hole.
     let bar_style = app
@@ -377,7 +394,10 @@ fn bar(
         .style(bar_tone)
         .remove_modifier(ratatui::style::Modifier::REVERSED);
     let wanted = text::width(&label) + 1;
-    if room - end >= wanted {
+    if label.is_empty() {
+        out.push(" ".repeat(start), Tone::Plain);
+        out.styled(bar, bar_style);
+    } else if room - end >= wanted {
         out.push(" ".repeat(start), Tone::Plain);
         out.styled(bar, bar_style);
         out.push(format!(" {label}"), Tone::Dim);
@@ -418,7 +438,7 @@ pub fn footer(app: &App, width: usize) -> Line<'static> {
     }
     if !facts.duplicates.is_empty() {
         out.rest(
-            &format!("{separator}{} done before", facts.duplicates.len()),
+            &format!("{separator}{} built again", facts.duplicates.len()),
             Tone::Warning,
         );
     }

@@ -59,6 +59,7 @@ pub fn head(app: &App, width: usize) -> Line<'static> {
     out.right("hits", 5, Tone::Dim);
     out.right("misses", 6, Tone::Dim);
     out.right("built", 5, Tone::Dim);
+    out.right("age", 8, Tone::Dim);
     out.cell("built with", 10, Tone::Dim);
     if width >= 100 {
         out.cell("archs", 18, Tone::Dim);
@@ -79,13 +80,18 @@ pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
         out.right(&text::count(cache.hits), 5, Tone::Good);
         out.right(&text::count(cache.misses), 6, Tone::Plain);
         out.right(&text::count(cache.builds), 5, Tone::Plain);
-        out.cell("", 10, Tone::Dim);
+        out.cell("", 19, Tone::Dim);
         if width >= 100 {
-            out.cell("", 18, Tone::Dim);
-            out.cell(cache.filesystem.as_deref().unwrap_or(""), 18, Tone::Dim);
+            out.cell("", 37, Tone::Dim);
         }
-        let room = out.room();
-        out.path(&cache.directory, room, Tone::Heading);
+        let system = match &cache.filesystem {
+            Some(system) => format!("  on {system}"),
+            None => String::new(),
+        };
+        let room = out.room().saturating_sub(system.len());
+        let path = text::fit_path(&cache.directory, room, app.theme.ellipsis()).into_owned();
+        out.rest(&path, Tone::Heading);
+        out.rest(&system, Tone::Dim);
         return Some(out.line());
     };
     let used = match (artifact.built, artifact.loaded) {
@@ -104,6 +110,8 @@ pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
         },
     );
     out.cell("", 18, Tone::Dim);
+    let age = app.snapshot.age(&artifact.path);
+    out.right(&age.map_or(String::new(), text::age), 8, Tone::Plain);
     out.cell(
         artifact.built_with.as_deref().unwrap_or("?"),
         10,

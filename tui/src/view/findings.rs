@@ -174,6 +174,12 @@ pub fn detail(app: &App, width: usize) -> Vec<Line<'static>> {
         }
     }
     lines.push(Line::default());
+    if finding.evidence.is_empty() {
+        lines.push(Line::styled("Evidence", theme.style(Tone::Heading)));
+        let told = "The trace's header tells it; no single event stands behind it.";
+        paragraph(&mut lines, told, "", Tone::Dim);
+        return lines;
+    }
     lines.push(Line::styled(
         format!("Evidence ({})", confidence(finding.confidence)),
         theme.style(Tone::Heading),

@@ -45,7 +45,7 @@ pub fn subject(app: &App, at: usize) -> Option<Subject> {
 pub fn head(app: &App, width: usize) -> Line<'static> {
     let mut out = Columns::new(app, width);
     out.right("pid", 7, Tone::Dim);
-    out.cell("part", 10, Tone::Dim);
+    out.cell("part", part_width(width), Tone::Dim);
     out.cell("version", 10, Tone::Dim);
     out.cell("rule", 15, Tone::Dim);
     if let Some(by) = asker_width(width) {
@@ -55,6 +55,11 @@ pub fn head(app: &App, width: usize) -> Line<'static> {
     out.line()
 }
 
+/// Columns for the part: the longest is `nvrtc_builtins`.
+fn part_width(width: usize) -> usize {
+    if width >= 100 { 14 } else { 9 }
+}
+
 /// Columns for who asked, where the file has enough of them.
 fn asker_width(width: usize) -> Option<usize> {
     match width {
@@ -62,6 +67,14 @@ fn asker_width(width: usize) -> Option<usize> {
         110..150 => Some(24),
         _ => Some(36),
     }
+}
+
+/// Whether an object only does for Python what Python code asked for: that code tells more.
+fn is_pythons(object: &str) -> bool {
+    let name = text::base(object);
+    ["_ctypes.", "python3", "libpython3"]
+        .iter()
+        .any(|start| name.starts_with(start))
 }
 
 /// What the loader said, without the name that stands before it already.
@@ -83,7 +96,11 @@ pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
     let tone = toolkit.map_or(Tone::Plain, |t| Tone::Toolkit(app.snapshot.rank(t)));
     let mut out = Columns::new(app, width);
     out.right(&library.pid.to_string(), 7, Tone::Dim);
-    out.cell(library.part.as_deref().unwrap_or(""), 10, Tone::Plain);
+    out.cell(
+        library.part.as_deref().unwrap_or(""),
+        part_width(width),
+        Tone::Plain,
+    );
     out.cell(library.version.as_deref().unwrap_or(""), 10, tone);
     match &library.error {
         Some(_) => out.cell("failed", 15, Tone::Error),
@@ -97,8 +114,10 @@ pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
     };
     if let Some(room) = asker_width(width) {
         let by = match &library.requested_by {
-            Some(object) => text::base(object).to_owned(),
-            None => crate::summary::asker(&library.python),
+            Some(object) if !is_pythons(object) || library.python.is_empty() => {
+                text::base(object).to_owned()
+            }
+            _ => crate::summary::asker(&library.python),
         };
         out.cell(&by, room, Tone::Dim);
     }

@@ -13,7 +13,7 @@ pub mod processes;
 pub mod resolution;
 pub mod tree;
 
-use jittrace_model::report::phrase;
+use jittrace_model::{log::SourceState, report::phrase};
 use ratatui::text::{Line, Span};
 
 use crate::{app::App, subject::Subject, text, theme::Tone};
@@ -201,7 +201,7 @@ pub fn nothing(app: &App, view: View) -> Vec<String> {
         ],
         View::Findings => &["No toolkit fault was found."],
         View::Processes => &["No process has started yet."],
-        View::Builds => &["No compiler, linker or build tool ran."],
+        View::Builds => &["No compiler, linker or build tool was seen."],
         View::Caches => &["No JIT cache was used."],
         View::Libraries => &["No CUDA library was loaded or asked for."],
         View::Events if !app.events.filter.is_empty() => {
@@ -210,7 +210,27 @@ pub fn nothing(app: &App, view: View) -> Vec<String> {
         View::Events => &["No event yet."],
         View::Output => &[],
     };
-    lines.iter().map(|l| (*l).to_owned()).collect()
+    let mut lines: Vec<String> = lines.iter().map(|l| (*l).to_owned()).collect();
+    if matches!(view, View::Processes | View::Builds) && looks_now_and_then(app) {
+        lines.push(
+            "This process was looked at now and then: what began and ended between two looks was not seen."
+                .to_owned(),
+        );
+        lines.push(
+            "The ebpf source sees all of it; `jittrace doctor` tells what it needs.".to_owned(),
+        );
+    }
+    lines
+}
+
+/// Whether the trace is of a live process that no source watched all the time.
+fn looks_now_and_then(app: &App) -> bool {
+    let watched = app
+        .header
+        .sources
+        .iter()
+        .any(|s| s.name == "ebpf" && s.state == SourceState::Active);
+    app.header.attached.is_some() && !watched
 }
 
 /// All of a row as text, for the search.

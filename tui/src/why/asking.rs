@@ -43,9 +43,8 @@ pub(super) fn asked(
             Some(request) if own.is_empty() => (request, python_of(request)),
             _ => (event, own),
         };
-        if let Some((nearest, above)) = python.split_first() {
-            let said = by == Some(frame_sentence(nearest).as_str());
-            let rest = if said { above } else { python };
+        if !python.is_empty() {
+            let rest = unsaid(by, python);
             frames(rest, holder.id, evidence.expanded, links);
             break;
         }
@@ -54,6 +53,14 @@ pub(super) fn asked(
         && let Some(process) = evidence.snapshot.process_at(event.pid, event.t)
     {
         ancestry(evidence, process, links);
+    }
+}
+
+/// The frames that a sentence about who asked has not named already.
+pub(super) fn unsaid<'a>(by: Option<&str>, python: &'a [Frame]) -> &'a [Frame] {
+    match python.split_first() {
+        Some((nearest, above)) if by == Some(frame_sentence(nearest).as_str()) => above,
+        _ => python,
     }
 }
 

@@ -59,6 +59,10 @@ pub(super) fn artifact(evidence: &Evidence<'_>, path: &str, links: &mut Vec<Link
         (false, false) => "seen",
     };
     links.push(Link::new("use", when));
+    if let Some(age) = evidence.snapshot.age(path).filter(|age| *age >= 0) {
+        let age = format!("{} when the trace began", text::age(age));
+        links.push(Link::new("old", age));
+    }
     if !artifact.archs.is_empty() {
         links.push(Link::new("architectures", artifact.archs.join(" ")));
     }
@@ -87,7 +91,7 @@ pub(super) fn artifact(evidence: &Evidence<'_>, path: &str, links: &mut Vec<Link
             links.push(
                 Link::new(
                     &format!("#{id}"),
-                    format!("{} {}", event.body.kind(), summary::line(&event, 400, "…")),
+                    format!("{} {}", event.body.kind(), summary::line(&event, 160, "…")),
                 )
                 .tone(Tone::Dim)
                 .event(*id),

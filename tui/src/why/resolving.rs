@@ -234,7 +234,7 @@ pub(super) fn told(evidence: &Evidence<'_>, events: &[EventId], links: &mut Vec<
             links.push(
                 Link::new(
                     &format!("#{id}"),
-                    format!("{} {}", event.body.kind(), summary::line(&event, 400, "…")),
+                    format!("{} {}", event.body.kind(), summary::line(&event, 160, "…")),
                 )
                 .deep(1)
                 .tone(Tone::Dim)

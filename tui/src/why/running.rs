@@ -68,17 +68,13 @@ pub(super) fn process(evidence: &Evidence<'_>, at: ProcessIndex, links: &mut Vec
         );
     }
     if let Some(exec) = row.exec_event {
-        let mut link = Link::new(
-            "asked for by",
-            if row.python.is_empty() {
-                "an exec".to_owned()
-            } else {
-                summary::asker(&row.python)
-            },
-        );
-        link = link.event(exec);
-        links.push(link);
-        frames(&row.python, exec, evidence.expanded, links);
+        let by = match row.python.as_slice() {
+            [] => "an exec".to_owned(),
+            python => summary::asker(python),
+        };
+        let rest = unsaid(Some(&by), &row.python);
+        links.push(Link::new("asked for by", by).event(exec));
+        frames(rest, exec, evidence.expanded, links);
     }
     for (depth, parent) in evidence
         .snapshot
@@ -212,8 +208,10 @@ pub(super) fn build(evidence: &Evidence<'_>, id: u32, links: &mut Vec<Link>) {
             && let Some(exec) = row.exec_event
             && !row.python.is_empty()
         {
-            links.push(Link::new("asked for by", summary::asker(&row.python)).event(exec));
-            frames(&row.python, exec, evidence.expanded, links);
+            let by = summary::asker(&row.python);
+            let rest = unsaid(Some(&by), &row.python);
+            links.push(Link::new("asked for by", by).event(exec));
+            frames(rest, exec, evidence.expanded, links);
         }
         ancestry(evidence, process, links);
     }
