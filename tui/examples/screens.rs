@@ -6,11 +6,13 @@ mod common;
 use std::{fs, path::Path};
 
 /// Each screen: its name, the trace, the size, the keys that lead there.
-const SCREENS: [(&str, &str, (u16, u16), &str); 5] = [
-    ("resolution", "sm120", (110, 17), ""),
+const SCREENS: [(&str, &str, (u16, u16), &str); 7] = [
+    ("resolution", "sm120", (110, 36), ""),
     ("why", "sm120", (110, 34), "Enter"),
     ("findings", "sm120", (110, 30), "2"),
     ("builds", "healthy", (110, 37), "4"),
+    ("caches", "two-majors", (110, 8), "5"),
+    ("libraries", "two-majors", (110, 24), "6"),
     ("events", "sm120", (110, 20), "7"),
 ];
 

@@ -168,7 +168,9 @@ pub fn tab_text(app: &App, view: View) -> String {
         }
         _ => String::new(),
     };
-    format!(" {} {title}{count} ", view.index() + 1)
+    // In a narrow window the tabs stand close, so that the last is whole when the first have counts.
+    let after = if narrow { "" } else { " " };
+    format!(" {} {title}{count}{after}", view.index() + 1)
 }
 
 /// The view whose tab is at a position.

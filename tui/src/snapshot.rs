@@ -7,10 +7,12 @@ use std::collections::HashMap;
 
 use jittrace_model::{
     EventId, Model,
-    event::{Candidate, Explanation, Frame, Rule},
+    event::{Explanation, Frame, Rule},
     fold::ProcessIndex,
     report::{Exit, Report},
 };
+
+use crate::summary;
 
 /// The model at one moment, as the views need it.
 #[derive(Debug, Clone, Default)]
@@ -102,10 +104,8 @@ pub struct LibraryRow {
     pub requested: Option<String>,
     /// The object that asked.
     pub requested_by: Option<String>,
-    /// The whole search.
-    pub candidates: Vec<Candidate>,
-    /// Python code that asked.
-    pub python: Vec<Frame>,
+    /// Python code that asked; the event has all of its frames, and the whole search.
+    pub asker: String,
     /// Why it could not be loaded.
     pub error: Option<String>,
     /// Later requests of the same process that were answered by the file already mapped.
@@ -350,8 +350,7 @@ fn libraries(model: &Model) -> Vec<LibraryRow> {
             explanation: loaded.explanation,
             requested: loaded.requested.clone(),
             requested_by: loaded.requested_by.clone(),
-            candidates: loaded.candidates.clone(),
-            python: loaded.python.clone(),
+            asker: summary::asker(&loaded.python),
             error: None,
             again: Vec::new(),
         });
@@ -364,8 +363,7 @@ fn libraries(model: &Model) -> Vec<LibraryRow> {
             path: failed.requested.clone(),
             requested: Some(failed.requested.clone()),
             requested_by: failed.requested_by.clone(),
-            candidates: failed.candidates.clone(),
-            python: failed.python.clone(),
+            asker: summary::asker(&failed.python),
             error: Some(failed.error.clone()),
             ..LibraryRow::default()
         });

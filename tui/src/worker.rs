@@ -1,7 +1,7 @@
 //! The fold, off the input path: one thread packs events for the list, the next owns the model and publishes snapshots.
 //!
 //! A snapshot costs as much as the model is large, so it is made at most five times a second and at most a quarter
-//! of the time, whatever the events do. Keys never wait for it.
+//! of the time, less while a recorded trace is read. Keys never wait for it.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -60,6 +60,10 @@ const BETWEEN: usize = 4;
 
 /// Shortest time between two snapshots.
 const INTERVAL: Duration = Duration::from_millis(200);
+
+/// How many times as long as a snapshot took the next one is away, while events come as they happen, and while a file is
+/// read of which only the whole is wanted.
+const APART: (u32, u32) = (3, 12);
 
 /// Time that a first glance may wait.
 const FIRST: Duration = Duration::from_millis(60);
@@ -129,6 +133,7 @@ fn fold(header: Header, input: &Receiver<Input>, publish: &impl Fn(Published) ->
     // When the next snapshot is due, and the earliest moment at which one may be.
     let mut due = Some(Instant::now() + FIRST);
     let mut earliest = Instant::now();
+    let mut apart = APART.0;
     loop {
         let received = match due {
             Some(at) => input.recv_deadline(at),
@@ -143,6 +148,10 @@ fn fold(header: Header, input: &Receiver<Input>, publish: &impl Fn(Published) ->
                 due.get_or_insert_with(|| earliest.max(Instant::now() + FIRST));
             }
             Ok(other) => {
+                if let Input::Size { bytes, of } = &other {
+                    let reading = of.is_some_and(|of| *bytes < of);
+                    apart = if reading { APART.1 } else { APART.0 };
+                }
                 if matches!(other, Input::Complete | Input::Ended(_)) {
                     due = Some(Instant::now());
                 }
@@ -157,7 +166,7 @@ fn fold(header: Header, input: &Receiver<Input>, publish: &impl Fn(Published) ->
             if !publish(Published::Snapshot(Arc::new(Snapshot::of(&model)))) || ended {
                 return;
             }
-            earliest = Instant::now() + INTERVAL.max(began.elapsed() * 3);
+            earliest = Instant::now() + INTERVAL.max(began.elapsed() * apart);
             due = None;
         }
     }

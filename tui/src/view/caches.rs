@@ -80,10 +80,6 @@ pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
         out.right(&text::count(cache.hits), 5, Tone::Good);
         out.right(&text::count(cache.misses), 6, Tone::Plain);
         out.right(&text::count(cache.builds), 5, Tone::Plain);
-        out.cell("", 19, Tone::Dim);
-        if width >= 100 {
-            out.cell("", 37, Tone::Dim);
-        }
         let system = match &cache.filesystem {
             Some(system) => format!("  on {system}"),
             None => String::new(),
@@ -118,7 +114,11 @@ pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
         tone_of(app, artifact.built_with.as_deref()),
     );
     if width >= 100 {
-        out.cell(&artifact.archs.join(" "), 18, Tone::Plain);
+        out.cell(
+            &super::resolution::short(&artifact.archs).join(" "),
+            18,
+            Tone::Plain,
+        );
         let runtime = artifact.needed.iter().find(|n| n.starts_with("libcudart"));
         out.cell(runtime.map_or("", String::as_str), 18, Tone::Plain);
     }

@@ -222,6 +222,26 @@ pub fn head(app: &App, width: usize) -> Line<'static> {
     out.cell("kind", 15, Tone::Dim);
     out.cell("toolkit", toolkit_width(width), Tone::Dim);
     out.rest("event", Tone::Dim);
+    // While events come it matters whether the list goes with them.
+    if !app.progress.complete {
+        let (state, tone) = match app.events.follow {
+            true => ("following".to_owned(), Tone::Dim),
+            false => {
+                let below = app
+                    .events
+                    .rows
+                    .len()
+                    .saturating_sub(app.list().selected + 1);
+                let below = text::count(below as u64);
+                (format!("{below} below, F follows"), Tone::Accent)
+            }
+        };
+        if out.room() > text::width(&state) {
+            let gap = out.room() - text::width(&state);
+            out.push(" ".repeat(gap), Tone::Plain);
+            out.push(state, tone);
+        }
+    }
     out.line()
 }
 

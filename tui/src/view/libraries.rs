@@ -114,10 +114,10 @@ pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
     };
     if let Some(room) = asker_width(width) {
         let by = match &library.requested_by {
-            Some(object) if !is_pythons(object) || library.python.is_empty() => {
+            Some(object) if !is_pythons(object) || library.asker.is_empty() => {
                 text::base(object).to_owned()
             }
-            _ => crate::summary::asker(&library.python),
+            _ => library.asker.clone(),
         };
         out.cell(&by, room, Tone::Dim);
     }

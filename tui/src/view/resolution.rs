@@ -308,7 +308,6 @@ fn cell(snapshot: &Snapshot, component: &Component, key: &str, process: Option<u
 
 /// Architectures that a component's builds asked for.
 pub fn archs(snapshot: &Snapshot, component: &Component) -> Vec<String> {
-    let mut archs: Vec<String> = Vec::new();
     let asked = snapshot
         .report
         .builds
@@ -322,15 +321,21 @@ pub fn archs(snapshot: &Snapshot, component: &Component) -> Vec<String> {
         .filter(|c| c.owner == component.name)
         .flat_map(|c| &c.artifacts)
         .flat_map(|a| &a.archs);
-    for arch in asked.chain(cached) {
+    short(asked.chain(cached))
+}
+
+/// Architectures without what stands before their numbers, each once.
+pub fn short<'a>(archs: impl IntoIterator<Item = &'a String>) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for arch in archs {
         let short = arch
             .trim_start_matches("compute_")
             .trim_start_matches("sm_");
-        if !archs.iter().any(|a| a == short) {
-            archs.push(short.to_owned());
+        if !out.iter().any(|a| a == short) {
+            out.push(short.to_owned());
         }
     }
-    archs
+    out
 }
 
 /// `13.0` of `13.0.88`.

@@ -1,6 +1,6 @@
 //! Why a file was chosen: the rule, and the places that lost.
 
-use jittrace_model::event::{Candidate, Explanation, Outcome, Rule};
+use jittrace_model::event::{Body, Candidate, Explanation, Outcome, Rule};
 
 use crate::{snapshot::LibraryRow, theme::Tone};
 
@@ -116,7 +116,11 @@ pub(super) fn library(evidence: &Evidence<'_>, row: &LibraryRow, links: &mut Vec
         }
     }
     asked(evidence, row.requested_by.as_deref(), &[row.event], links);
-    candidates(evidence, &row.candidates, links);
+    match evidence.store.find(row.event).map(|event| event.body) {
+        Some(Body::LibraryLoaded(loaded)) => candidates(evidence, &loaded.candidates, links),
+        Some(Body::LibraryFailed(failed)) => candidates(evidence, &failed.candidates, links),
+        _ => {}
+    }
     if !row.again.is_empty() {
         links.push(Link::heading("asked for again, when it was there already"));
         told(evidence, &row.again, links);

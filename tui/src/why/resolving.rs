@@ -131,6 +131,15 @@ pub(super) fn cell(evidence: &Evidence<'_>, name: &str, column: usize, links: &m
             );
         }
     }
+    // What was seen of each file stands last: it is long, and the file's own line leads to the first of it.
+    let seen: Vec<EventId> = resolution::entries(component, column.key, evidence.process)
+        .flat_map(|entry| entry.events.iter().copied())
+        .collect();
+    if seen.len() > 1 {
+        links.push(Link::default());
+        links.push(Link::heading("seen as"));
+        told(evidence, &seen, links);
+    }
 }
 
 /// Which release a version differs from, and whose that is.
@@ -215,10 +224,6 @@ pub(super) fn resolved(
             "seen in",
             format!("processes {}", more.join(", ")),
         ));
-    }
-    if entry.events.len() > 1 {
-        links.push(Link::heading("seen as"));
-        told(evidence, &entry.events, links);
     }
 }
 
