@@ -227,6 +227,9 @@ impl ElfFacts {
     }
 }
 
+/// `STB_WEAK` of the ELF specification: the binding of a symbol that may be absent.
+const STB_WEAK: u8 = 2;
+
 /// Whether a symbol is defined in the object or wanted from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -235,6 +238,8 @@ pub enum Binding {
     Defined,
     /// Another object must have it.
     Undefined,
+    /// Another object may have it: a weak reference.
+    Optional,
 }
 
 /// Names of dynamic symbols that begin with `prefix`, at most `most`, in file order.
@@ -257,10 +262,16 @@ pub fn dynamic_symbols(bytes: &[u8], prefix: &str, most: usize) -> Vec<(String, 
         if found.len() >= most || text == 0 {
             break;
         }
-        let section_at = if file.class == Class::Elf64 { 6 } else { 14 };
-        let (Some(name_at), Some(section)) =
-            (file.u32_in(symbol, 0), file.u16_in(symbol, section_at))
-        else {
+        let (info_at, section_at) = if file.class == Class::Elf64 {
+            (4, 6)
+        } else {
+            (12, 14)
+        };
+        let (Some(name_at), Some(info), Some(section)) = (
+            file.u32_in(symbol, 0),
+            symbol.get(info_at),
+            file.u16_in(symbol, section_at),
+        ) else {
             break;
         };
         let Some(name) = names.get(name_at as usize..) else {
@@ -271,10 +282,10 @@ pub fn dynamic_symbols(bytes: &[u8], prefix: &str, most: usize) -> Vec<(String, 
         }
         let Some(name) = c_string(name) else { continue };
         text = text.saturating_sub(name.len());
-        let binding = if u32::from(section) == SHN_UNDEF {
-            Binding::Undefined
-        } else {
-            Binding::Defined
+        let binding = match (u32::from(section) == SHN_UNDEF, info >> 4) {
+            (false, _) => Binding::Defined,
+            (true, STB_WEAK) => Binding::Optional,
+            (true, _) => Binding::Undefined,
         };
         found.push((name, binding));
     }

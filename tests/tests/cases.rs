@@ -3,6 +3,8 @@
 //!
 //! The scripts are in `cases/`; they need `sh`, `python3` and `cc`, no GPU and no network. `$RUN` in a script starts one
 //! traced program.
+//!
+//! `d…` are the cases, `s…` what lies next to them: kinds that other trackers report, and healthy runs that look odd.
 
 use std::{
     fs,
@@ -203,6 +205,232 @@ const SIBLINGS: &[Case] = &[
         (2, Silent),
     ] },
 ];
+
+/// Kinds that people report to the trackers of the frameworks, in the words that these print.
+#[rustfmt::skip]
+const TRACKERS: &[Case] = &[
+    Case { script: "s17-extension-for-another-major", runs: &[
+        (1, finds(&["nvcc-differs-from-built-for"], &["12.8", "$W/usr/local/cuda-12.8/bin/nvcc", "PATH entry", "13.0", "detected CUDA version (12.8) mismatches", "CUDA_HOME=$W/usr/local/cuda-13.0"])),
+        (2, Silent),
+    ] },
+    Case { script: "s18-no-code-for-this-gpu", runs: &[
+        (1, finds(&["no-kernel-image"], &["It said \"CUDA error: no kernel image", "sm_120 is not compatible", "sm_80 sm_86 sm_90", "12.0"])),
+        (2, Silent),
+    ] },
+    Case { script: "s19-nvrtc-older-than-gpu", runs: &[
+        (1, finds(&["arch-unsupported-by-nvrtc"], &["NVRTC 12.4", "$W/old/libnvrtc.so.12", "sm_120", "$W/new/libnvrtc.so.12"])),
+        (2, Silent),
+    ] },
+    Case { script: "s20-cudnn-older-than-compiled", runs: &[
+        (1, Expect::Finds {
+            primary: &["library-shadowed-by-ld-library-path"],
+            consequences: &["cudnn-mixed"],
+            facts: &["$W/opt/cudnn/lib/libcudnn.so.9", "9.10.1", "9.13.1", "RUNPATH", "nvidia/cudnn/lib/libcudnn.so.9", "source was compiled with: 9.13.1"],
+        }),
+        (2, Silent),
+    ] },
+    Case { script: "s21-nccl-lacks-a-symbol", runs: &[
+        (1, finds(&["library-shadowed-by-ld-library-path"], &["$W/opt/hpc/nccl/lib/libnccl.so.2", "ncclCommWindowRegister", "libtorch_cuda.so", "RUNPATH", "nvidia/nccl/lib/libnccl.so.2"])),
+        (2, Silent),
+    ] },
+    Case { script: "s22-toolkit-without-cicc", runs: &[
+        (1, Expect::Finds {
+            primary: &["toolkit-incomplete"],
+            consequences: &["build-tool-missing"],
+            facts: &["cicc", "$W/site-packages/nvidia/cu13", "nvcc 13.0", "127", "nvidia-nvvm"],
+        }),
+        (2, Silent),
+    ] },
+    Case { script: "s23-wheel-tree-without-lib64", runs: &[
+        (1, finds(&["toolkit-incomplete"], &["libcudart.so", "$W/site-packages/nvidia/cu13", "lib64", "cannot find -lcudart"])),
+        (2, Silent),
+    ] },
+    Case { script: "s24-ptxas-of-another-toolkit", runs: &[
+        (1, finds(&["ptxas-too-old-for-ptx", "ptxas-shadowed", "toolkit-mixed-releases"], &["12.4", "$W/cuda-12.4/bin/ptxas", "9.0", "8.4", "13.0"])),
+        (2, Silent),
+    ] },
+    Case { script: "s25-arch-dropped", runs: &[
+        (1, finds(&["arch-unsupported-by-nvcc"], &["nvcc 13.0", "sm_70 was dropped in 13.0", "$W/cuda-12.8"])),
+        (2, Silent),
+    ] },
+    Case { script: "s26-home-not-writable", runs: &[
+        (1, finds(&["cache-unwritable"], &["$W/nohome/.triton", "TRITON_CACHE_DIR"])),
+        (2, Silent),
+        (3, Silent),
+    ] },
+    Case { script: "s27-maps-scan-takes-stand-in", runs: &[
+        (1, finds(&["cudart-stub-chosen"], &["libcudart_stub.so", "cudaRuntimeGetVersion", "memory map", "cuda_runtime/lib/libcudart.so.12"])),
+        (2, Silent),
+    ] },
+    Case { script: "s28-cached-for-another-gpu", runs: &[
+        (1, Expect::Finds {
+            primary: &["cache-wrong-arch"],
+            consequences: &["no-kernel-image"],
+            facts: &["$W/.triton/cache/K1/k.cubin", "sm_90", "12.0", "209", "Delete $W/.triton/cache/K1"],
+        }),
+        (2, Silent),
+    ] },
+    Case { script: "s29-headers-by-include-flag", runs: &[
+        (1, finds(&["headers-differ-from-nvcc"], &["13.0", "12.9", "-I$W/cuda-12.9/include", "incompatible"])),
+        (2, Silent),
+    ] },
+    Case { script: "s30-asked-one-ran-another", runs: &[
+        (1, finds(&["version-disagreement"], &["13.0", "12.4", "FLASHINFER_NVCC=$W/cuda-12.4/bin/nvcc", "CUDA_HOME=$W/cuda-13.0", "Unknown option"])),
+        (2, Silent),
+    ] },
+    Case { script: "s31-library-for-another-major", runs: &[
+        (1, finds(&["library-not-found"], &["libcusparse.so.11", "libbitsandbytes_cuda118.so"])),
+        (2, Silent),
+    ] },
+    Case { script: "s32-wsl-driver-hidden", runs: &[
+        (1, finds(&["libcuda-compat"], &["$W/usr/lib/x86_64-linux-gnu/libcuda.so.1", "535.183.01", "cuInit answered 100", "$W/usr/lib/wsl/lib/libcuda.so.1", "WSL"])),
+        (2, Silent),
+    ] },
+    Case { script: "s33-ccache-and-stale-link", runs: &[
+        (1, finds(&["arch-unsupported-by-nvcc"], &["nvcc 12.6", "$W/bin/nvcc", "sm_120a", "12.8 or newer", "$W/opt/cuda-12.9"])),
+        (2, Silent),
+    ] },
+    Case { script: "s34-conda-headers-elsewhere", runs: &[
+        (1, finds(&["toolkit-incomplete"], &["cuda_runtime.h", "$W/miniconda3/envs/llm", "12.8"])),
+        (2, Silent),
+    ] },
+    Case { script: "s35-cudnn-part-missing", runs: &[
+        (1, finds(&["library-not-found"], &["libcudnn_ops.so.9"])),
+        (2, Silent),
+    ] },
+    Case { script: "s36-no-libdevice", runs: &[
+        (1, finds(&["toolkit-incomplete"], &["libdevice", "$W/cuda-12.4", "XLA_FLAGS"])),
+        (2, Silent),
+    ] },
+    Case { script: "s37-xla-ptxas-too-old", runs: &[
+        (1, finds(&["arch-unsupported-by-ptxas", "ptxas-shadowed"], &["ptxas 12.4", "$W/cuda-12.4/bin/ptxas", "sm_120", "nvidia/cuda_nvcc/bin/ptxas"])),
+        (2, Silent),
+    ] },
+    Case { script: "s38-device-linker-too-old", runs: &[
+        (1, finds(&["toolkit-mixed-releases"], &["nvlink", "12.8", "13.0", "$W/cuda-12.8/bin/nvlink", "PATH entry", "$W/cuda-13.0"])),
+        (2, Silent),
+    ] },
+    Case { script: "s39-lock-left-behind", runs: &[
+        (1, finds(&["build-lock-stale"], &["$W/ext/py312_cu130/fused_adam/lock", "left it behind", "delete $W/ext/py312_cu130/fused_adam/lock"])),
+        (2, Silent),
+    ] },
+    Case { script: "s40-hash-renamed-runtime", runs: &[
+        (1, finds(&["cudart-two-majors"], &["a/torch/lib/libcudart.so.12", "libcudart-9335f6a2.so.11.0", "needed by _C.so", "invalid resource handle"])),
+        (2, Silent),
+    ] },
+    Case { script: "s41-linker-refuses-ptx", runs: &[
+        (1, finds(&["ptx-too-new-for-driver"], &["222", "8.5", "8.4", "CUDA 12.4"])),
+        (2, Silent),
+    ] },
+    Case { script: "s42-function-missing-at-first-call", runs: &[
+        (1, finds(&["library-shadowed-by-ld-library-path"], &["$W/usr-local-cuda-12.1/lib64/libcublasLt.so.12", "cublasLtHSHMatmulAlgoInit", "RUNPATH", "$W/w/nvidia/cublas/lib/libcublasLt.so.12"])),
+        (2, Silent),
+    ] },
+    Case { script: "s43-silent-fallback", runs: &[
+        (1, finds(&["cudart-not-found"], &["libcudart.so.13", "flash_attn_2_cuda.so", "libcudart.so.12", "12.9"])),
+        (2, Silent),
+    ] },
+    Case { script: "s44-host-compiler-too-new", runs: &[
+        (1, finds(&["host-compiler-unsupported"], &["nvcc 12.2", "$W/b14/g++", "12"])),
+        (2, Silent),
+    ] },
+    Case { script: "s45-first-on-path-is-debian", runs: &[
+        (1, finds(&["arch-unsupported-by-nvcc"], &["nvcc 12.0", "$W/usr/bin/nvcc", "PATH", "compute_120", "$W/usr/local/cuda-12.9"])),
+        (2, Silent),
+    ] },
+    Case { script: "s46-program-cannot-start", runs: &[
+        (1, finds(&["cudart-not-found"], &["llama-server", "libcudart.so.13", "$W/opt/cuda-12.9/lib64", "libcudart.so.12", "12.9"])),
+        (2, Silent),
+    ] },
+    Case { script: "s47-child-cannot-start", runs: &[
+        (1, finds(&["cudart-not-found"], &["llama-server", "libcudart.so.13", "$W/opt/cuda-12.9/lib64"])),
+        (2, Silent),
+    ] },
+    Case { script: "s48-child-bound-at-start", runs: &[
+        (1, finds(&["library-shadowed-by-ld-library-path"], &["$W/cuda-12.1/lib64/libcublasLt.so.12", "cublasLtHSHMatmulAlgoInit", "RUNPATH"])),
+        (2, Silent),
+    ] },
+    Case { script: "s49-driver-not-in-loader-cache", runs: &[
+        (1, finds(&["libcuda-not-found"], &["libcuda.so.1", "ldconfig -p", "LD_LIBRARY_PATH=$W"])),
+        (2, Silent),
+    ] },
+    Case { script: "s50-extension-needs-other-nvrtc", runs: &[
+        (1, finds(&["library-not-found"], &["libnvrtc.so.12", "common_ops.abi3.so", "libnvrtc.so.13"])),
+        (2, Silent),
+    ] },
+    Case { script: "s51-assertion-on-nvcc", runs: &[
+        (1, finds(&["nvcc-older-than-required"], &["nvcc 12.2", "$W/cuda-12.2/bin/nvcc", "PATH entry", "12.3"])),
+        (2, Silent),
+    ] },
+    Case { script: "s52-extension-of-another-day", runs: &[
+        (1, finds(&["cache-stale-toolkit"], &["$W/.cache/torch_extensions/py312_cu130/ext/ext.so", "12.4", "CUDA_HOME=$W/cuda-13.0"])),
+        (2, Silent),
+    ] },
+    Case { script: "s53-roots-of-every-spelling", runs: &[
+        (1, finds(&["toolkit-root-malformed"], &["$W/opt/cuda/bin/bin/nvcc", "CUDA_HOME=$W/opt/cuda"])),
+        (2, finds(&["toolkit-root-malformed"], &["$W/opt/cuda/bin/nvcc", "CUDA_HOME=$W/opt/cuda"])),
+        (3, finds(&["toolkit-root-malformed"], &["~/cuda"])),
+        (4, finds(&["toolkit-root-malformed"], &["CUDA_HOME=$W/opt/cuda"])),
+        (5, finds(&["toolkit-root-malformed"], &["CUDA_HOME=$W/opt/cuda"])),
+        (6, finds(&["toolkit-root-malformed"], &["CUDA_HOME=$W/opt/cuda"])),
+        (7, finds(&["toolkit-root-malformed"], &["$HOME/cuda"])),
+        (8, Silent),
+        (9, Silent),
+    ] },
+    Case { script: "s54-no-c-compiler", runs: &[
+        (1, finds(&["build-tool-missing"], &["$W/pybin", "CC is unset", "Failed to find C compiler"])),
+        (2, Silent),
+        (3, finds(&["build-tool-missing"], &["$W/nocc/gcc-13"])),
+    ] },
+    Case { script: "s55-two-copies-of-one-major", runs: &[
+        (1, finds(&["cudart-same-soname-twice"], &["$W/a/torch/lib/libcudart.so.12", "$W/sys/libcudart.so.12", "12.4", "12.8", "invalid resource handle"])),
+        (2, Silent),
+    ] },
+    Case { script: "s56-override-too-old", runs: &[
+        (1, finds(&["arch-unsupported-by-ptxas"], &["ptxas 12.6", "TRITON_PTXAS_BLACKWELL_PATH=$W/cuda-12.6/bin/ptxas", "sm_120a"])),
+        (2, Silent),
+    ] },
+    Case { script: "s57-stub-in-a-c-program", runs: &[
+        (1, finds(&["libcuda-stub"], &["$W/cuda/lib64/stubs/libcuda.so", "LD_LIBRARY_PATH", "34", "$W/drv/libcuda.so.1"])),
+        (2, Silent),
+    ] },
+    Case { script: "s58-c-program-finds-nothing", runs: &[
+        (1, finds(&["cudart-not-found"], &["libcudart.so.12", "libcudart.so.11.0"])),
+        (2, Silent),
+        (3, finds(&["libcuda-not-found"], &["libcuda.so", "$W/w/libcuda.so.1"])),
+    ] },
+];
+
+/// Runs in which something looks odd and nothing is wrong.
+#[rustfmt::skip]
+const HEALTHY: &[(&str, usize)] = &[
+    ("s59-healthy-oddities", 18),
+    ("s60-more-healthy-oddities", 13),
+];
+
+#[test]
+fn what_the_trackers_report_has_its_verdict() {
+    let mut failures = Vec::new();
+    for case in TRACKERS {
+        play(case, &mut failures);
+    }
+    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+}
+
+#[test]
+fn odd_and_healthy_runs_are_left_in_peace() {
+    let mut failures = Vec::new();
+    for (script, runs) in HEALTHY {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let reports = reports_of(script, place.path());
+        assert_eq!(reports.len(), *runs, "{script}: every start was traced");
+        for (number, (report, directory)) in reports.iter().enumerate() {
+            let name = format!("{script} run {}", number + 1);
+            judge(&name, report, directory, &Silent, &mut failures);
+        }
+    }
+    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+}
 
 #[test]
 fn the_kinds_next_to_the_reports_have_their_verdicts() {

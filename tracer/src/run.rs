@@ -1,7 +1,7 @@
 //! `jittrace -- COMMAND`: launch, collect, report.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     io,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -10,8 +10,11 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use jittrace_model::log::{FORMAT, Header, SourceStatus};
-use jittrace_wire::{OPTIONS_VARIABLE, SESSION_VARIABLE};
+use jittrace_model::{
+    event::ProcessStart,
+    log::{FORMAT, Header, SourceStatus},
+};
+use jittrace_wire::{OPTIONS_VARIABLE, SESSION_VARIABLE, environment::is_captured};
 
 use crate::{
     cli::{RunArgs, TraceArgs},
@@ -99,6 +102,7 @@ pub(crate) fn trace(args: &RunArgs, place: Place<'_>) -> Result<Ended> {
     if let Some(kernel) = &kernel {
         kernel.expect(&program, &env);
     }
+    let start = start_of(&args.command, search.as_deref(), &env);
     let mut command = Command::new(
         &args.command,
         environment(&args.trace, &session, env, preload),
@@ -137,6 +141,7 @@ pub(crate) fn trace(args: &RunArgs, place: Place<'_>) -> Result<Ended> {
                 Reach::No(reason) if kernel.is_none() => Some((PathBuf::from(&program), reason)),
                 _ => None,
             },
+            start: Box::new(start),
             wait_all: args.trace.wait_all,
             kernel,
         },
@@ -164,6 +169,32 @@ pub(crate) fn trace(args: &RunArgs, place: Place<'_>) -> Result<Ended> {
         ),
     }
     Ok(ended)
+}
+
+/// How the command begins, as far as it is known before.
+fn start_of(
+    command: &[OsString],
+    search: Option<&OsStr>,
+    env: &[(OsString, OsString)],
+) -> ProcessStart {
+    let program = command.first().map(OsString::as_os_str).unwrap_or_default();
+    let found = launch::find(program, search).unwrap_or_else(|| PathBuf::from(program));
+    let exe = found.canonicalize().unwrap_or(found);
+    let text = |word: &OsString| word.to_string_lossy().into_owned();
+    ProcessStart {
+        ppid: std::process::id(),
+        exe: exe.to_string_lossy().into_owned(),
+        argv: command.iter().map(text).collect(),
+        cwd: std::env::current_dir()
+            .map(|cwd| cwd.to_string_lossy().into_owned())
+            .unwrap_or_default(),
+        env: env
+            .iter()
+            .filter(|(name, _)| is_captured(name.as_encoded_bytes()))
+            .map(|(name, value)| (text(name), text(value)))
+            .collect(),
+        ..ProcessStart::default()
+    }
 }
 
 fn variable(env: &[(OsString, OsString)], name: &str) -> Option<OsString> {

@@ -24,11 +24,14 @@ pub const PATTERNS: &[Pattern] = &[
     says("ptx-version-unsupported", &["Unsupported .version"]),
     says("ptx-version-unsupported", &["unsupported PTX version"]),
     says("ptx-version-unsupported", &["the provided PTX was compiled with an unsupported toolchain"]),
+    says("objects-newer-than-linker", &["newer than toolkit"]),
     says("nvcc-fatal", &["nvcc fatal"]),
     says("ptxas-fatal", &["ptxas fatal"]),
     says("ptxas-error", &["ptxas ", "error"]),
     says("tool-fatal", &["fatal   :"]),
     says("requires-cuda", &["requires CUDA"]),
+    says("requires-cuda", &["only supported on CUDA ", " and above"]),
+    says("requires-cuda", &["CUDA ", " or newer is required"]),
     says("requires-nvcc", &["NVCC version should be"]),
     says("requires-gpus", &["GPUs with sm"]),
     says("no-supported-architectures", &["No supported CUDA architectures"]),
@@ -37,19 +40,32 @@ pub const PATTERNS: &[Pattern] = &[
     says("undefined-symbol", &["undefined symbol"]),
     says("symbol-version-missing", &["version `", "' not found"]),
     says("no-kernel-image", &["no kernel image is available"]),
+    says("no-kernel-image", &["CUDA capability sm_", "is not compatible with the current"]),
+    says("no-kernel-image", &["supports CUDA capabilities sm_"]),
+    says("nvrtc-arch", &["invalid value for --gpu-architecture"]),
+    says("libdevice-missing", &["libdevice not found"]),
+    says("libdevice-missing", &["find libdevice directory"]),
+    says("library-not-loadable", &["nable to load any of {lib"]),
+    says("library-not-loadable", &["Failure finding \"lib"]),
     says("driver-insufficient", &["driver version is insufficient"]),
     says("driver-too-old", &["NVIDIA driver on your system is too old"]),
     says("no-driver", &["Found no NVIDIA driver"]),
     says("driver-mismatch", &["system has unsupported display driver / cuda driver combination"]),
     says("compat-unsupported", &["forward compatibility was attempted on non supported HW"]),
     says("cuda-mismatch", &["detected CUDA version", "mismatches"]),
+    says("cuda-mismatch", &["nstalled CUDA version ", "does not match the version torch was compiled with"]),
+    says("cuda-mismatch", &["ompiled with a version of Cuda that does not match"]),
     says("headers-incompatible", &["CUDA compiler", "CUDA toolkit headers", "incompatible"]),
     says("unsupported-host-compiler", &["unsupported GNU version"]),
     says("unsupported-host-compiler", &["unsupported clang version"]),
     says("nvcc-not-found", &["Could not find nvcc"]),
     says("nvcc-not-found", &["nvcc: not found"]),
     says("nvcc-not-found", &["nvcc: No such file"]),
+    says("nvcc-not-found", &["ailed to find nvcc"]),
+    says("nvcc-not-found", &["nvcc was not found"]),
+    says("nvcc-not-found", &["No CMAKE_CUDA_COMPILER could be found"]),
     says("cuda-home-missing", &["CUDA_HOME environment variable is not set"]),
+    says("cuda-home-missing", &["CUDA_HOME does not exist"]),
     says("cuda-home-missing", &["No CUDA runtime is found"]),
     says("command-not-found", &[": not found"]),
     says("command-not-found", &[": command not found"]),
@@ -58,6 +74,7 @@ pub const PATTERNS: &[Pattern] = &[
     says("cudart-multiple", &["ultiple libcudart"]),
     says("cudnn-mismatch", &["CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH"]),
     says("cudnn-mismatch", &["cuDNN version incompatibility"]),
+    says("cudnn-mismatch", &["oaded runtime CuDNN library: ", "compiled with"]),
     says("not-writable", &["ermission denied"]),
     says("not-writable", &["Read-only file system"]),
     says("not-writable", &["No space left on device"]),
@@ -70,6 +87,9 @@ pub const PATTERNS: &[Pattern] = &[
     says("ptxas-too-old", &["ptxas does not support CC"]),
     says("cuda-error", &["CUDA error:"]),
     says("cuda-error", &["CUDA_ERROR_"]),
+    says("cuda-error", &["Triton Error [CUDA]:"]),
+    says("no-device", &["no CUDA-capable device is detected"]),
+    says("compiler-missing", &["ailed to find C compiler"]),
     says("ninja-missing", &["Ninja is required"]),
     says("ninja-missing", &["'ninja'", "No such file"]),
     says("toolkit-release", &["Cuda compilation tools, release"]),
@@ -134,8 +154,8 @@ fn match_line(line: &[u8]) -> Option<(&'static str, usize)> {
 }
 
 /// Bit `n` of `BEGINNINGS[i][b]` says that byte `i` of pattern `n` is `b`.
-const BEGINNINGS: [[u64; 256]; 3] = {
-    assert!(PATTERNS.len() <= 64, "one bit a pattern: widen BEGINNINGS");
+const BEGINNINGS: [[u128; 256]; 3] = {
+    assert!(PATTERNS.len() <= 128, "one bit a pattern: widen BEGINNINGS");
     let mut table = [[0; 256]; 3];
     let mut number = 0;
     while number < PATTERNS.len() {

@@ -90,6 +90,14 @@ const TOOLS: &[&str] = &[
     "ninja",
 ];
 
+/// Whether a lock guards a build. torch's is a file `lock` in whatever directory TORCH_EXTENSIONS_DIR names.
+fn is_build_lock(path: &[u8], name: &[u8]) -> bool {
+    const PLACES: &[&str] = &["extension", "jit", "build"];
+    name == b"lock"
+        || is_cache_directory(path)
+        || PLACES.iter().any(|place| contains(path, place.as_bytes()))
+}
+
 /// Why this path is of interest; `None` when it is not.
 #[must_use]
 pub fn interest(path: &[u8]) -> Option<Interest> {
@@ -101,7 +109,7 @@ pub fn interest(path: &[u8]) -> Option<Interest> {
         return Some(Interest::BuildFile);
     }
     if name.ends_with(b".lock") || name == b"lock" || name == b"baton" {
-        return is_cache_directory(path).then_some(Interest::Lock);
+        return is_build_lock(path, name).then_some(Interest::Lock);
     }
     if any_ending(name, ARTIFACT_ENDINGS) {
         // nvcc's own temporary files tell nothing that the exec of its tools does not; sources lie in packages.

@@ -9,6 +9,7 @@ use super::{Draft, View, nvcc_older::required_release, view::exit_words, words::
 use crate::{
     event::Message,
     fold::Seen,
+    report::Severity,
     resolve::asker,
     toolkit::{Arch, ComputeCapability},
 };
@@ -42,7 +43,17 @@ fn by_complaint(
         return None;
     }
     let component = component_of(view, message);
-    let mut draft = Draft::error("arch-list-empty")
+    // A process that ended well was not hurt: it may only have quoted the words.
+    let ended_well = message
+        .process
+        .and_then(|p| view.exit_of(p))
+        .is_some_and(|e| e.is_success());
+    let severity = if ended_well {
+        Severity::Note
+    } else {
+        Severity::Error
+    };
+    let mut draft = Draft::of("arch-list-empty", severity)
         .component(&component)
         .title(format!(
             "{component} was left without an architecture to build for; its message about the GPU is a consequence"

@@ -26,8 +26,68 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
         .filter(|t| matches!(t.kind, Kind::Nvcc | Kind::Ptxas | Kind::CudaTool))
         .filter_map(|t| refused(view, t))
         .collect();
-    drafts.extend(by_nvrtc(view));
+    let by_call = by_nvrtc(view);
+    if by_call.is_empty() {
+        drafts.extend(by_nvrtc_sentence(view));
+    }
+    drafts.extend(by_call);
     drafts
+}
+
+/// NVRTC's complaint about an architecture, where its call was not seen.
+fn by_nvrtc_sentence(view: &View<'_>) -> Option<Draft> {
+    let said = view.said(&["nvrtc-arch"]).next()?;
+    let process = said.process?;
+    view.failed_line(process)?;
+    let version = nvrtc_version(view, said.process, None);
+    let capability = view.capabilities().first().copied();
+    let arch = arch_in(&said.what.text).or_else(|| {
+        let (capability, _) = capability?;
+        Arch::parse(&format!("sm_{}{}", capability.major, capability.minor))
+    });
+    let fits = |(release, arch)| supports(release, arch) == Some(false);
+    let explained = version.map(|(v, _)| v).zip(arch).is_some_and(fits);
+    let asker = crate::resolve::asker::of_call(view.model, &[], None, Some(process));
+    let named = version
+        .map(|(v, _)| format!("NVRTC {}", v.without_patch()))
+        .unwrap_or_else(|| "NVRTC".to_owned());
+    let target = arch.map_or_else(|| "this GPU".to_owned(), |a| a.to_string());
+    let mut draft = Draft::error("arch-unsupported-by-nvrtc")
+        .component(&asker.component)
+        .title(format!("{named} cannot target {target}"))
+        .cause(format!(
+            "{} compiled with {named} for {target}; it said {}.",
+            asker.component,
+            quoted(&said.what.text)
+        ))
+        .evidence(said.id, format!("it said {}", quoted(&said.what.text)))
+        .evidence_of(version.map(|(v, event)| (event, format!("it is NVRTC {v}"))))
+        .evidence_of(capability.map(|(c, event)| (event, format!("compute capability {c}"))))
+        .in_process(said.pid);
+    draft = match view.offer("nvrtc", "", |v| {
+        arch.is_some_and(|a| supports(v, a) == Some(true))
+    }) {
+        Some(offer) => draft
+            .remedy(format!(
+                "Use NVRTC {} at {}, which knows {target}.",
+                offer.version, offer.path
+            ))
+            .evidence(
+                offer.event,
+                format!("NVRTC {} exists at {}", offer.version, offer.path),
+            ),
+        None => draft.remedy(match arch.and_then(first_toolkit_for) {
+            Some(first) => format!(
+                "Install a build of {} for CUDA {first} or newer; no such NVRTC was found on this machine.",
+                asker.component
+            ),
+            None => "Install a newer NVRTC; none was found on this machine.".to_owned(),
+        }),
+    };
+    Some(draft.proven_if(
+        explained,
+        "NVRTC's release and the architecture that it was asked for",
+    ))
 }
 
 fn refused(view: &View<'_>, tool: &Tool<'_>) -> Option<Draft> {

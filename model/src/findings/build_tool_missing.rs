@@ -46,7 +46,7 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
     for failure in view.model.exec_failures() {
         let tool = name(&failure.what.path);
         if let Some(process) = failure.process
-            && TOOLS.contains(&tool)
+            && is_build_tool(tool)
             && matches!(failure.what.errno, 2 | 20 | 13)
         {
             by_tool.entry((process, tool)).or_default().push(failure);
@@ -59,7 +59,69 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
         .filter_map(|((process, tool), failures)| by_exec(view, process, tool, &failures))
         .collect();
     drafts.extend(by_shell(view));
+    if drafts.is_empty() {
+        drafts.extend(by_sentence(view));
+    }
     drafts
+}
+
+fn is_build_tool(name: &str) -> bool {
+    TOOLS.contains(&name) || Kind::of(name) == Some(Kind::HostCompiler)
+}
+
+/// What packages say that looked through PATH themselves and ran nothing.
+const SENTENCES: &[(&str, &str)] = &[
+    ("Ninja is required", "ninja"),
+    ("ailed to find C compiler", "cc"),
+];
+
+fn by_sentence(view: &View<'_>) -> Option<Draft> {
+    let (said, tool) = view
+        .said(&["ninja-missing", "compiler-missing"])
+        .find_map(|m| {
+            let (_, tool) = SENTENCES.iter().find(|(s, _)| m.what.text.contains(s))?;
+            Some((m, *tool))
+        })?;
+    let process = said.process?;
+    let failed = view.failed_line(process)?;
+    if ran_later(view, process, tool, said.t) || replaced(view, process, tool, said.t) {
+        return None;
+    }
+    let image = view.model.process(process)?;
+    let asker = asker::of_call(view.model, &[], None, Some(process));
+    let path: Vec<&str> = image
+        .env("PATH")
+        .map(|p| p.split(':').collect())
+        .unwrap_or_default();
+    let variables: Vec<String> = ["CC", "CXX"]
+        .iter()
+        .map(|name| match view.env(image, name) {
+            Some(value) => format!("{name}={value}"),
+            None => format!("{name} is unset"),
+        })
+        .collect();
+    let mut draft = Draft::error("build-tool-missing")
+        .component(&asker.component)
+        .title(format!("{} found no {tool}", asker.component))
+        .cause(format!(
+            "{} looked for {tool} and found none: it is in none of the directories of PATH ({}).",
+            asker.component,
+            few(&path, 6)
+        ))
+        .evidence(said.id, format!("it said {}", quoted(&said.what.text)))
+        .evidence_of(
+            view.exit_event(failed.index)
+                .map(|e| (e, "the process failed".to_owned())),
+        )
+        .in_process(said.pid);
+    if tool == "cc" {
+        let variables = variables.join(", ");
+        draft = draft.cause(format!("{variables}.")).evidence(
+            image.id,
+            format!("the environment at its start: {variables}"),
+        );
+    }
+    Some(remedy(view, draft, process, tool).proven())
 }
 
 fn by_exec(
@@ -244,7 +306,7 @@ fn complaint<'a>(
     process: ProcessIndex,
     tool: &str,
 ) -> Option<&'a Seen<crate::event::Message>> {
-    view.model.messages().iter().find(|m| {
+    view.messages().find(|m| {
         view.concerns(m, process)
             && m.what.text.contains(tool)
             && [

@@ -48,10 +48,31 @@ fn is_python_cache(path: &str) -> bool {
     path.contains("__pycache__") || path.ends_with(".pyc")
 }
 
+/// The variable that moves the cache whose usual place a path lies in.
+fn variable_of_cache(path: &str) -> Option<&'static str> {
+    component::ALL
+        .iter()
+        .flat_map(|c| c.caches)
+        .filter(|cache| !cache.variable.is_empty())
+        .find(|cache| {
+            let Some(usual) = cache.directory.strip_prefix("~/") else {
+                return false;
+            };
+            // Its own directory: `.triton` of `.triton/cache`, but `.cache/flashinfer` as a whole.
+            let own = match usual.strip_prefix(".cache/") {
+                Some(_) => usual,
+                None => usual.split('/').next().unwrap_or(usual),
+            };
+            let own = format!("/{own}");
+            path.contains(&format!("{own}/")) || path.ends_with(&own)
+        })
+        .map(|cache| cache.variable)
+}
+
 fn unwritable(view: &View<'_>, access: &Seen<FileAccess>) -> Option<Draft> {
     let path = &access.what.path;
     let process = access.process?;
-    let said = view.model.messages().iter().find(|m| {
+    let said = view.messages().find(|m| {
         view.concerns(m, process)
             && (m.what.text.contains(path.as_str())
                 || [
@@ -80,7 +101,8 @@ fn unwritable(view: &View<'_>, access: &Seen<FileAccess>) -> Option<Draft> {
     let asker = asker::of_call(view.model, &access.what.python, None, access.process);
     let errno = errno_words(access.what.errno);
     let variable = component::find(&asker.component)
-        .and_then(|c| c.caches.iter().map(|c| c.variable).find(|v| !v.is_empty()));
+        .and_then(|c| c.caches.iter().map(|c| c.variable).find(|v| !v.is_empty()))
+        .or_else(|| variable_of_cache(path));
     let mut draft = Draft::of("cache-unwritable", severity)
         .component(&asker.component)
         .title(format!(

@@ -86,8 +86,9 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
             continue;
         }
         let program = name(&exec.what.path).to_owned();
-        let matters = Kind::of(&program).is_some() && !LOOK_UPS.contains(&program.as_str())
-            || program.starts_with("python");
+        let matters = (Kind::of(&program).is_some() && !LOOK_UPS.contains(&program.as_str())
+            || program.starts_with("python"))
+            && !asks(exec.what.argv.get(1..).unwrap_or_default());
         let draft = Draft::of(
             "child-not-followed",
             if matters {
@@ -120,5 +121,17 @@ fn matters(process: &Process) -> bool {
             .iter()
             .any(|l| name(a.split(' ').next().unwrap_or(a)) == *l)
     });
-    (Kind::of(program).is_some() || program.starts_with("python")) && !looks_up
+    (Kind::of(program).is_some() || program.starts_with("python"))
+        && !looks_up
+        && !asks(process.arguments())
+}
+
+/// Whether a program is only asked who it is: nothing that matters can be missing.
+fn asks(arguments: &[String]) -> bool {
+    arguments.iter().any(|a| {
+        matches!(
+            a.as_str(),
+            "--version" | "-V" | "--help" | "--list-gpu-arch"
+        )
+    })
 }

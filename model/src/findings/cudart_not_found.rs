@@ -12,10 +12,25 @@ use super::{
 use crate::{report::Severity, resolve::asker, toolkit::Part};
 
 pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
-    provider::failures(view)
-        .iter()
-        .filter_map(|f| missing(view, f))
-        .collect()
+    let failures = provider::failures(view);
+    let mut drafts = Vec::new();
+    let mut told: Vec<(Option<usize>, &str)> = Vec::new();
+    for failure in &failures {
+        // libcudnn_ops.so.9.1, libcudnn_ops.so.9 and libcudnn_ops.so are one question under three names.
+        let question = (failure.process, provider::stem(&failure.object));
+        let is_probe = matches!(&failure.reason, Reason::NoFile { name: wanted }
+            if name(&failure.object) == name(wanted));
+        if is_probe && told.contains(&question) {
+            continue;
+        }
+        if let Some(draft) = missing(view, failure) {
+            if is_probe {
+                told.push(question);
+            }
+            drafts.push(draft);
+        }
+    }
+    drafts
 }
 
 fn missing(view: &View<'_>, failure: &Failure<'_>) -> Option<Draft> {
@@ -44,10 +59,23 @@ fn missing(view: &View<'_>, failure: &Failure<'_>) -> Option<Draft> {
         name(&failure.object) == wanted || failure.object.is_empty() && failure.seen.is_some();
     if is_probe {
         // Asked for by its name: harmless unless the program says that it is not.
-        if provider::said_so(view, failure).is_none() || other_copy(view, failure, part) {
+        if other_copy(view, failure, part) {
             return None;
         }
-        severity = Severity::Error;
+        let said = provider::said_so(view, failure);
+        let failed = failure
+            .process
+            .is_some_and(|p| view.failed_line(p).is_some());
+        severity = match said {
+            Some(_) if failed => Severity::Error,
+            Some(said) if is_complaint(&said.what.text) => Severity::Warning,
+            None if failed
+                && provider::ended_over(view, failure.process, failure.t, &failure.object) =>
+            {
+                Severity::Error
+            }
+            _ => return None,
+        };
     }
     let python = failure.python(view).to_vec();
     let by = failure.seen.and_then(|s| s.what.requested_by.clone());
@@ -113,6 +141,18 @@ fn missing(view: &View<'_>, failure: &Failure<'_>) -> Option<Draft> {
             .cause(format!("The process has {words} instead."))
             .evidence(*event, format!("{words} is mapped"));
     }
+    let other = view
+        .offers(part.name())
+        .into_iter()
+        .find(|o| instead.is_none() && name(&o.path) != wanted);
+    if let Some(other) = &other {
+        draft = draft
+            .cause(format!(
+                "What is there instead is {} ({}).",
+                other.path, other.version
+            ))
+            .evidence(other.event, format!("{} exists", other.path));
+    }
     if let Some(sentence) = asker::of_frames(&python).and_then(|a| a.sentence()) {
         draft = draft.cause(format!("Asked by {sentence}."));
     }
@@ -138,7 +178,11 @@ fn missing(view: &View<'_>, failure: &Failure<'_>) -> Option<Draft> {
             owner_words(view, &object, &asker.component),
             built.version.major
         ));
-    } else if let Some((_, words)) = &instead {
+    } else if let Some(words) = instead
+        .as_ref()
+        .map(|(_, words)| words)
+        .or(other.as_ref().map(|o| &o.path))
+    {
         draft = draft.remedy(format!(
             "Install the build of {} for the CUDA major of {words}.",
             owner_words(view, &object, &asker.component)
@@ -162,7 +206,28 @@ fn missing(view: &View<'_>, failure: &Failure<'_>) -> Option<Draft> {
         )),
         None => draft,
     };
+    if is_probe && provider::said_so(view, failure).is_none() {
+        return Some(draft.missing("what the program said when it ended"));
+    }
     Some(draft.proven_if(failure.seen.is_some(), "the failed request itself"))
+}
+
+/// Whether a program that goes on complains of a library, and does not only tell what it found and what not.
+fn is_complaint(text: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "could not load",
+        "cannot load",
+        "failed to load",
+        "unable to load",
+        "falling back",
+        "not available",
+        "unavailable",
+        "will not be used",
+        "disabl",
+        "skipping",
+    ];
+    let text = text.to_ascii_lowercase();
+    WORDS.iter().any(|word| text.contains(word))
 }
 
 /// Whether the same process has the part under another name after a probe that failed.

@@ -11,7 +11,7 @@ use super::{
     words::{library_rule, name, quoted},
 };
 use crate::{
-    event::LibraryLoaded,
+    event::{Call, LibraryLoaded, Message},
     fold::{ProcessIndex, Seen},
     report::Severity,
     resolve::asker,
@@ -70,17 +70,8 @@ fn two_majors(
 ) -> Draft {
     let image = view.model.process(process);
     let pid = image.map_or(0, |p| p.pid);
-    let said = view.model.messages().iter().find(|m| {
-        let text = m.what.text.to_ascii_lowercase();
-        view.concerns(m, process)
-            && (text.contains("libcudart") && !text.contains("cannot open")
-                || text.contains("invalid resource handle"))
-    });
-    let rejected = view
-        .model
-        .calls()
-        .iter()
-        .find(|c| c.process == Some(process) && c.what.result == Some(400));
+    let said = refusal(view, process);
+    let rejected = rejected(view, process);
     let foreign = foreign_module(view, process, copies);
     let failed = view.failed_line(process).is_some();
     let severity = if said.is_some() || rejected.is_some() {
@@ -169,6 +160,27 @@ fn two_majors(
     } else {
         draft.proven()
     }
+}
+
+/// What the program said of several runtimes, or of a handle that is none of this runtime's.
+fn refusal<'a>(view: &View<'a>, process: ProcessIndex) -> Option<&'a Seen<Message>> {
+    view.messages().find(|m| {
+        let text = m.what.text.to_ascii_lowercase();
+        view.concerns(m, process)
+            && (text.contains("libcudart") && !text.contains("cannot open")
+                || text.contains("invalid resource handle"))
+    })
+}
+
+/// CUDA_ERROR_INVALID_HANDLE.
+const INVALID_HANDLE: i64 = 400;
+
+/// A call that rejected a handle.
+fn rejected<'a>(view: &View<'a>, process: ProcessIndex) -> Option<&'a Seen<Call>> {
+    view.model
+        .calls()
+        .iter()
+        .find(|c| c.process == Some(process) && c.what.result == Some(INVALID_HANDLE))
 }
 
 /// A JIT-built module of this process that binds another major than its component was built for.
@@ -261,7 +273,17 @@ fn twice(view: &View<'_>, process: ProcessIndex, copies: &[&Seen<LibraryLoaded>]
         releases.dedup();
         releases
     };
-    let mut draft = Draft::note("cudart-same-soname-twice")
+    // Only of different releases can it be the copies that fail: those of one release refuse handles too, but are far
+    // more often not the reason.
+    let said = refusal(view, process);
+    let rejected = rejected(view, process);
+    let hurt = (said.is_some() || rejected.is_some()) && view.failed_line(process).is_some();
+    let severity = match (hurt, releases.len() > 1) {
+        (true, true) => Severity::Error,
+        (true, false) => Severity::Warning,
+        (false, _) => Severity::Note,
+    };
+    let mut draft = Draft::of("cudart-same-soname-twice", severity)
         .title(if releases.len() > 1 {
             format!(
                 "{} copies of libcudart of releases {} in one process",
@@ -274,22 +296,40 @@ fn twice(view: &View<'_>, process: ProcessIndex, copies: &[&Seen<LibraryLoaded>]
                 copies.len()
             )
         })
-        .cause(if releases.len() > 1 {
-            "Each copy keeps its own state; nothing was seen to fail of it."
-        } else {
-            "All are of the same release, which is harmless."
+        .cause(match (hurt, releases.len() > 1) {
+            (true, _) => "Each copy keeps its own state: a stream or handle of the one is nothing to the other.",
+            (false, true) => "Each copy keeps its own state; nothing was seen to fail of it.",
+            (false, false) => "All are of the same release, which is harmless.",
         })
-        .in_process(pid)
-        .proven();
+        .in_process(pid);
     for copy in copies {
-        draft = draft.evidence(
-            copy.id,
-            format!(
-                "{}, {}",
-                copy.what.path,
-                library_rule(copy.what.rule, &copy.what.rule_detail)
-            ),
+        let version = view
+            .version_of(&copy.what.path)
+            .map(|k| format!(" ({})", k.version))
+            .unwrap_or_default();
+        let line = format!(
+            "{}{version}, {}",
+            copy.what.path,
+            library_rule(copy.what.rule, &copy.what.rule_detail)
         );
+        if hurt {
+            draft = draft.cause(format!("{line};"));
+        }
+        draft = draft.evidence(copy.id, line);
     }
-    draft
+    if !hurt {
+        return draft.proven();
+    }
+    draft = draft
+        .evidence_of(said.map(|m| (m.id, format!("it said {}", quoted(&m.what.text)))))
+        .evidence_of(rejected.map(|c| {
+            (
+                c.id,
+                format!("{} gave 400 (invalid resource handle)", c.what.function),
+            )
+        }));
+    if let Some(message) = said {
+        draft = draft.cause(format!("it said {}.", quoted(&message.what.text)));
+    }
+    remedies(view, draft, copies).missing("which copy the handle came from")
 }

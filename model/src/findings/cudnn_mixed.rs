@@ -138,5 +138,71 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
         };
         drafts.push(draft.proven_if(versions.len() > 1, "the releases of the parts"));
     }
+    if drafts.iter().all(|d| d.finding.severity == Severity::Note) {
+        drafts.extend(older_than_compiled(view));
+    }
     drafts
+}
+
+/// One cuDNN, of another release than the one that the program was compiled with.
+fn older_than_compiled(view: &View<'_>) -> Option<Draft> {
+    let said = view
+        .said(&["cudnn-mismatch"])
+        .find(|m| m.what.text.contains("compiled"))?;
+    let process = said.process?;
+    view.failed_line(process)?;
+    let loaded = view
+        .loaded_part(Some(process), "cudnn")
+        .find(|l| name(&l.what.path).starts_with("libcudnn.so"))
+        .or_else(|| view.loaded_part(Some(process), "cudnn").next())?;
+    let version = view.version_of(&loaded.what.path);
+    let rule = library_rule(loaded.what.rule, &loaded.what.rule_detail);
+    let asker = asker::of_library(
+        view.model,
+        loaded.what.requested_by.as_deref(),
+        view.python(&loaded.what),
+        loaded.process,
+    );
+    let mut draft = Draft::error("cudnn-mixed")
+        .component(&asker.component)
+        .title(format!(
+            "{}{} is not the release that {} was compiled with",
+            name(&loaded.what.path),
+            version
+                .as_ref()
+                .map(|k| format!(" {}", k.version))
+                .unwrap_or_default(),
+            asker.component
+        ))
+        .cause(format!(
+            "{} was mapped, {rule}; the program refused it: {}.",
+            loaded.what.path,
+            quoted(&said.what.text)
+        ))
+        .evidence(
+            loaded.id,
+            format!("{} was mapped, {rule}", loaded.what.path),
+        )
+        .evidence(said.id, format!("it said {}", quoted(&said.what.text)))
+        .evidence_of(version.as_ref().map(|k| {
+            (
+                k.event,
+                format!("{} is {} ({})", loaded.what.path, k.version, k.from),
+            )
+        }))
+        .in_process(loaded.pid);
+    let own = version.map(|k| k.version);
+    draft = match view.offer("cudnn", &loaded.what.path, |v| own.is_none_or(|o| v > o)) {
+        Some(o) => draft
+            .remedy(format!(
+                "Let {} ({}) be found before {}.",
+                o.path, o.version, loaded.what.path
+            ))
+            .evidence(o.event, format!("{} exists", o.path)),
+        None => draft.remedy(format!(
+            "Update the package that brings {}, or keep it out of this process.",
+            loaded.what.path
+        )),
+    };
+    Some(draft.proven())
 }

@@ -62,6 +62,9 @@ fn compat(view: &View<'_>, library: &Seen<LibraryLoaded>) -> Option<Draft> {
         .said(&["driver-mismatch", "compat-unsupported"])
         .find(|m| library.process.is_some_and(|p| view.concerns(m, p)));
     let is_compat = is_compat(view, loaded);
+    if refused.is_none() && said.is_none() && !is_compat {
+        return without_gpu(view, library);
+    }
     let code = refused.and_then(|c| c.what.result).or_else(|| {
         said.map(|m| {
             if m.what.pattern == "compat-unsupported" {
@@ -71,9 +74,6 @@ fn compat(view: &View<'_>, library: &Seen<LibraryLoaded>) -> Option<Draft> {
             }
         })
     });
-    if code.is_none() && !is_compat {
-        return None;
-    }
     let severity = if code.is_some() {
         Severity::Error
     } else {
@@ -181,6 +181,74 @@ fn compat(view: &View<'_>, library: &Seen<LibraryLoaded>) -> Option<Draft> {
         code.is_none() || refused.is_some(),
         "the driver call that answered so",
     ))
+}
+
+/// Answers of a driver that cannot reach the GPU: invalid device context, not initialized, no device, system not ready,
+/// unknown (cuda.h).
+const UNREACHABLE: &[i64] = &[3, 100, 101, 802, 999];
+
+/// A driver library that reaches no GPU while another one came later in the search: a Linux driver inside WSL, the
+/// image's own driver beside the host's.
+fn without_gpu(view: &View<'_>, library: &Seen<LibraryLoaded>) -> Option<Draft> {
+    let loaded = &library.what;
+    let call = view.model.calls().iter().find(|c| {
+        c.process == library.process
+            && c.what.function == "cuInit"
+            && c.what.result.is_some_and(|r| UNREACHABLE.contains(&r))
+    })?;
+    let failed = library.process.and_then(|p| view.failed_line(p))?;
+    let (other, event) = loser(view, library)?;
+    let release = |path: &str, real: &str| {
+        release_of(view, path, real)
+            .map(|r| format!(" (driver {r})"))
+            .unwrap_or_default()
+    };
+    let rule = library_rule(loaded.rule, &loaded.rule_detail);
+    let result = call.what.result.unwrap_or_default();
+    let asker = asker::of_library(
+        view.model,
+        loaded.requested_by.as_deref(),
+        view.python(loaded),
+        library.process,
+    );
+    let mut draft = Draft::error("libcuda-compat")
+        .component(&asker.component)
+        .title(format!(
+            "{} reaches no GPU (cuInit answered {result}), and another driver library lost to it",
+            loaded.path
+        ))
+        .cause(format!(
+            "libcuda.so.1 is {}{}, chosen {rule}; cuInit answered {result}.",
+            loaded.path,
+            release(&loaded.path, &loaded.realpath)
+        ))
+        .cause(format!(
+            "The other copy, {other}{}, lost to the order of the search.",
+            release(&other, "")
+        ))
+        .cause(if other.contains("/wsl/") {
+            "On WSL the driver is the one that Windows provides; a driver package of the distribution hides it."
+        } else {
+            ""
+        })
+        .evidence(library.id, format!("{} was mapped, {rule}", loaded.path))
+        .evidence(call.id, format!("cuInit answered {result}"))
+        .evidence(event, format!("{other} is there and came later"))
+        .evidence_of(
+            view.exit_event(failed.index)
+                .map(|e| (e, "the process failed".to_owned())),
+        )
+        .in_process(library.pid)
+        .remedy(format!(
+            "Let {other} be found first: put {} before {} in the search.",
+            directory(&other),
+            directory(&loaded.path)
+        ))
+        .missing("an answer of the other copy");
+    if other.contains("/wsl/") {
+        draft = draft.remedy("Remove the distribution's driver package from WSL.");
+    }
+    Some(draft)
 }
 
 /// The copy that would have been found next.

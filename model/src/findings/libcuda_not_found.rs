@@ -5,7 +5,7 @@
 //! for, the name is the cause. Silent on machines without a driver where the program goes on, as CPU runs do.
 
 use super::{
-    Draft, View,
+    Draft, View, provider,
     words::{name, places, quoted},
 };
 use crate::{event::LibraryFailed, fold::Seen, report::Severity, resolve::asker};
@@ -28,7 +28,60 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
             drafts.push(draft);
         }
     }
+    if drafts.is_empty() {
+        drafts.extend(by_sentence(view));
+    }
     drafts
+}
+
+/// What a package says that looked for the driver without loading it: in the loader's cache, in the directories of
+/// LD_LIBRARY_PATH.
+fn by_sentence(view: &View<'_>) -> Option<Draft> {
+    let said = view.said(&["libcuda-not-found"]).next()?;
+    let process = said.process?;
+    let ended = view.failed_line(process)?;
+    if view.loaded_part(Some(process), "libcuda").next().is_some() {
+        return None;
+    }
+    let image = view.model.process(process)?;
+    let asker = asker::of_call(view.model, &[], None, Some(process));
+    let listing = view
+        .model
+        .processes()
+        .iter()
+        .find(|p| p.name().starts_with("ldconfig") && p.parent == Some(process));
+    let path = view.env(image, "LD_LIBRARY_PATH");
+    let mut draft = Draft::error("libcuda-not-found")
+        .component(&asker.component)
+        .title(format!("{} found no libcuda.so.1", asker.component))
+        .cause(format!(
+            "{} looked for libcuda.so.1 and found none{}; LD_LIBRARY_PATH{}.",
+            asker.component,
+            if listing.is_some() {
+                " in the listing of the loader cache (ldconfig -p)"
+            } else {
+                ""
+            },
+            path.map_or_else(|| " is unset".to_owned(), |p| format!("={p}"))
+        ))
+        .evidence(said.id, format!("it said {}", quoted(&said.what.text)))
+        .evidence_of(listing.map(|p| (p.id, format!("{} was run", p.program))))
+        .evidence_of(
+            view.exit_event(ended.index)
+                .map(|e| (e, "the process failed".to_owned())),
+        )
+        .in_process(said.pid);
+    draft = match present(view) {
+        Some((copy, event)) => draft
+            .cause(format!("A copy is at {copy}."))
+            .evidence(event, format!("{copy} exists"))
+            .remedy(format!(
+                "Put {} on LD_LIBRARY_PATH, or into the loader cache.",
+                super::words::directory(&copy)
+            )),
+        None => draft.remedy("Install the NVIDIA driver, or pass it into the container (--gpus all); no libcuda.so.1 was found on this machine."),
+    };
+    Some(draft.proven_if(listing.is_some(), "where it looked"))
 }
 
 fn wanted(failed: &LibraryFailed) -> &str {
@@ -48,11 +101,17 @@ fn not_found(view: &View<'_>, failed: &Seen<LibraryFailed>, asked: &str) -> Opti
         return None;
     }
     let ended = view.failed_line(process)?;
-    let said = view.model.messages().iter().find(|m| {
+    let said = view.messages().find(|m| {
         view.concerns(m, process)
             && (m.what.text.contains("libcuda.so")
-                || matches!(m.what.pattern.as_str(), "no-driver" | "libcuda-not-found"))
-    })?;
+                || matches!(
+                    m.what.pattern.as_str(),
+                    "no-driver" | "libcuda-not-found" | "no-device"
+                ))
+    });
+    if said.is_none() && !provider::ended_over(view, failed.process, failed.t, asked) {
+        return None;
+    }
     let asker = asker::of_library(
         view.model,
         failed
@@ -88,7 +147,7 @@ fn not_found(view: &View<'_>, failed: &Seen<LibraryFailed>, asked: &str) -> Opti
             failed.id,
             format!("the request failed: {}", quoted(&failed.what.error)),
         )
-        .evidence(said.id, format!("it said {}", quoted(&said.what.text)))
+        .evidence_of(said.map(|m| (m.id, format!("it said {}", quoted(&m.what.text)))))
         .evidence_of(
             view.exit_event(ended.index)
                 .map(|e| (e, "the process failed".to_owned())),
@@ -116,7 +175,7 @@ fn not_found(view: &View<'_>, failed: &Seen<LibraryFailed>, asked: &str) -> Opti
             .remedy(format!("Put {} on LD_LIBRARY_PATH, or into the loader cache.", super::words::directory(&path))),
         None => draft.remedy("Install the NVIDIA driver, or pass it into the container (--gpus all); no libcuda.so.1 was found on this machine."),
     };
-    Some(draft.proven())
+    Some(draft.proven_if(said.is_some(), "what the program said when it ended"))
 }
 
 /// A libcuda.so.1 that is known to exist.

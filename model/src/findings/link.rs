@@ -90,7 +90,11 @@ const FOLLOWS: &[(&str, &[&str])] = &[
     ),
     (
         "build-tool-missing",
-        &["toolkit-root-malformed", "nvcc-missing"],
+        &[
+            "toolkit-root-malformed",
+            "toolkit-incomplete",
+            "nvcc-missing",
+        ],
     ),
     (
         "driver-too-old",
@@ -101,7 +105,10 @@ const FOLLOWS: &[(&str, &[&str])] = &[
         "ptx-too-new-for-driver",
         &["libcuda-compat", "cache-stale-toolkit"],
     ),
-    ("no-kernel-image", &["cache-wrong-arch"]),
+    (
+        "no-kernel-image",
+        &["cache-wrong-arch", "cache-stale-toolkit"],
+    ),
     ("cache-rebuilt-without-change", &["cache-unwritable"]),
     ("duplicate-jit-builds", &["cache-unwritable"]),
     ("cache-contended", &["duplicate-jit-builds"]),

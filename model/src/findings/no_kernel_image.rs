@@ -36,13 +36,18 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
     let failed = message
         .process
         .is_some_and(|p| view.failed_line(p).is_some());
+    // A process that ended well was not hurt: it may only have quoted the words.
+    let ended_well = message
+        .process
+        .and_then(|p| view.exit_of(p))
+        .is_some_and(|e| e.is_success());
     let asker = asker::of_call(view.model, &[], None, message.process);
     let mut draft = Draft::of(
         "no-kernel-image",
-        if failed {
-            Severity::Error
-        } else {
-            Severity::Warning
+        match (failed, ended_well) {
+            (true, _) => Severity::Error,
+            (false, true) => Severity::Note,
+            (false, false) => Severity::Warning,
         },
     )
     .component(&asker.component)
@@ -54,6 +59,16 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
     )
     .in_process(message.pid)
     .missing("the load of the module, with its architectures");
+    // What the framework says of itself: the GPU that it has no code for, and those that it has.
+    for told in view.messages().filter(|m| {
+        m.process == message.process
+            && (m.what.text.contains("is not compatible with the current")
+                || m.what.text.contains("supports CUDA capabilities"))
+    }) {
+        draft = draft
+            .cause(format!("It had said {}.", quoted(&told.what.text)))
+            .evidence(told.id, format!("it said {}", quoted(&told.what.text)));
+    }
     // Which of the modules of this process it can have been.
     if let Some((capability, event)) = gpu {
         draft = draft
@@ -88,23 +103,33 @@ fn by_call(view: &View<'_>, call: &Seen<Call>, gpu: Option<(ComputeCapability, u
         .unwrap_or_default();
     let mut draft = Draft::error("no-kernel-image")
         .component(&asker.component)
-        .title(match &gpu {
-            Some((capability, _)) => {
+        .title(match (&gpu, archs.is_empty()) {
+            (Some((capability, _)), false) => {
                 format!("A module has code for {list} and none for this GPU ({capability})")
             }
-            None => format!("A module has code for {list} and none for this GPU"),
+            (Some((capability, _)), true) => {
+                format!("A module has no code for this GPU ({capability})")
+            }
+            (None, false) => format!("A module has code for {list} and none for this GPU"),
+            (None, true) => "A module has no code for this GPU".to_owned(),
         })
         .cause(format!(
-            "{} was given a {}{from} with code for {list}; the GPU{} runs none of it (209).",
+            "{} was given {}{from}{}; the GPU{} runs none of it (209).",
             call.what.function,
-            image.kind,
+            if image.kind.is_empty() {
+                "an image".to_owned()
+            } else {
+                format!("a {}", image.kind)
+            },
+            if archs.is_empty() {
+                String::new()
+            } else {
+                format!(" with code for {list}")
+            },
             gpu.map(|(c, _)| format!(", compute capability {c},"))
                 .unwrap_or_default()
         ))
-        .evidence(
-            call.id,
-            format!("{} answered 209 for {list}", call.what.function),
-        )
+        .evidence(call.id, format!("{} answered 209", call.what.function))
         .in_process(call.pid);
     if let Some((capability, event)) = gpu {
         draft = draft.evidence(event, format!("compute capability {capability}"));

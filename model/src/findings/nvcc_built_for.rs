@@ -11,7 +11,7 @@ use super::{
     view::Tool,
     words::{name, quoted, tool_rule},
 };
-use crate::{report::Severity, resolve::tool::Kind};
+use crate::{report::Severity, resolve::tool::Kind, toolkit::Version};
 
 pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
     let mut drafts: Vec<Draft> = Vec::new();
@@ -112,7 +112,90 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
         };
         drafts.push(draft.proven());
     }
+    if drafts.is_empty() {
+        drafts.extend(by_refusal(view));
+    }
     drafts
+}
+
+/// The refusal alone, where nothing else tells what the framework is built for.
+fn by_refusal(view: &View<'_>) -> Option<Draft> {
+    let said = view.said(&["cuda-mismatch"]).next()?;
+    let process = said.process?;
+    view.failed_line(process)?;
+    let nvcc = view
+        .tools_of(Kind::Nvcc)
+        .filter(|t| t.process.start <= said.t)
+        .filter(|t| view.concerns(said, view.origin(t.process).index))
+        .last()?;
+    let found = view.found(nvcc);
+    let asker = view.asker(nvcc);
+    let version = nvcc.version.as_ref();
+    let built = releases_in(&said.what.text)
+        .into_iter()
+        .find(|v| version.is_none_or(|k| !k.version.same_release(*v)));
+    let mut draft = Draft::error("nvcc-differs-from-built-for")
+        .component(&asker.component)
+        .title(match built {
+            Some(built) => format!(
+                "{} found {}, and its framework is built for CUDA {built}",
+                asker.component,
+                nvcc.named()
+            ),
+            None => format!(
+                "{} found {}, which its framework is not built for",
+                asker.component,
+                nvcc.named()
+            ),
+        })
+        .cause(format!(
+            "{} asked {} at {}, {}.",
+            asker.component,
+            nvcc.named(),
+            nvcc.path(),
+            tool_rule(&found)
+        ))
+        .cause(format!("It was refused: {}.", quoted(&said.what.text)))
+        .evidence(
+            nvcc.process.id,
+            format!("{} ran, {}", nvcc.path(), tool_rule(&found)),
+        )
+        .evidence(said.id, format!("it said {}", quoted(&said.what.text)))
+        .in_process(said.pid);
+    if let Some(known) = version {
+        draft = draft.evidence(
+            known.event,
+            format!("its release is {} ({})", known.version, known.from),
+        );
+    }
+    let offer = built.and_then(|b| view.offer("nvcc", nvcc.path(), |v| v.major == b.major));
+    draft = match (offer, built) {
+        (Some(o), _) => draft
+            .remedy(format!(
+                "Set CUDA_HOME={}: its nvcc {} is of the major that the framework is built for.",
+                o.root, o.version
+            ))
+            .evidence(o.event, format!("nvcc {} exists at {}", o.version, o.path)),
+        (None, Some(built)) => draft.remedy(format!(
+            "Install a CUDA {} toolkit and set CUDA_HOME to it; no nvcc of that major was found on this machine.",
+            built.major
+        )),
+        (None, None) => draft.remedy("Set CUDA_HOME to a toolkit of the major that the framework is built for."),
+    };
+    Some(draft.proven_if(
+        built.is_some(),
+        "the release that the framework is built for",
+    ))
+}
+
+/// Releases of CUDA that a sentence names.
+fn releases_in(text: &str) -> Vec<Version> {
+    text.split(|c: char| !(c.is_ascii_digit() || c == '.'))
+        .map(|word| word.trim_matches('.'))
+        .filter(|word| word.contains('.'))
+        .filter_map(Version::parse)
+        .filter(|v| (9..=30).contains(&v.major))
+        .collect()
 }
 
 /// A module that needs the compiler's major and did not load after it was built.

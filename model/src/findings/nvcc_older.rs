@@ -300,9 +300,19 @@ pub(super) fn required_release(text: &str) -> Option<Version> {
                         .trim_end_matches(" cuda")
                         .ends_with(w)
             })
-            || ["or newer", "or later", "or higher", "or above", "+"]
-                .iter()
-                .any(|w| after.starts_with(w));
+            || [
+                "or newer",
+                "or later",
+                "or higher",
+                "or above",
+                "or greater",
+                "and above",
+                "and later",
+                "and newer",
+                "+",
+            ]
+            .iter()
+            .any(|w| after.starts_with(w));
         if let Some(version) = version.filter(|_| demanded) {
             return Some(version.without_patch());
         }
@@ -330,6 +340,10 @@ mod tests {
             ),
             ("this kernel requires CUDA 12.8 or newer", Some((12, 8))),
             ("requires CUDA 12.8+", Some((12, 8))),
+            (
+                "FlashAttention is only supported on CUDA 11.7 and above.",
+                Some((11, 7)),
+            ),
             ("FlashInfer requires GPUs with sm75 or higher", None),
             ("driver requires CUDA >= 13.0", None),
             ("torch 2.9 requires numpy >= 1.26", None),

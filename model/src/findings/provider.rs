@@ -8,6 +8,7 @@ use crate::{
     event::{Candidate, EventId, Frame, LibraryFailed, LibraryLoaded, Message},
     fold::{ProcessIndex, Seen},
     report::Severity,
+    resolve::asker,
     toolkit::Version,
 };
 
@@ -191,10 +192,46 @@ pub(super) fn said_so<'a>(
         Reason::NoVersion { version, .. } => version.clone(),
         Reason::Other => return None,
     };
-    view.model
-        .messages()
-        .iter()
+    view.messages()
         .find(|m| view.concerns(m, process) && m.what.text.contains(&word))
+}
+
+/// Whether a program that is no Python, whose words are not always heard, ended over a library: it failed, and the last
+/// that it asked for was this one, under whatever name.
+pub(super) fn ended_over(
+    view: &View<'_>,
+    process: Option<ProcessIndex>,
+    t: u64,
+    library: &str,
+) -> bool {
+    let Some(image) = process.and_then(|p| view.model.process(p)) else {
+        return false;
+    };
+    let is_python = asker::is_python_itself(super::words::name(&image.what.exe))
+        || view
+            .loaded(process)
+            .any(|l| asker::is_python_itself(&l.what.path));
+    let model = view.model;
+    let went_on = view.loaded(process).any(|l| l.t > t)
+        || model
+            .calls()
+            .iter()
+            .any(|c| c.process == process && c.t > t && c.what.result == Some(0))
+        || model
+            .library_failures()
+            .iter()
+            .any(|f| f.process == process && f.t > t && stem(&f.what.requested) != stem(library))
+        || model
+            .processes()
+            .iter()
+            .any(|p| p.parent == process && p.start > t);
+    !is_python && !went_on && view.failed(image.index)
+}
+
+/// `libcudnn_ops` of `/x/libcudnn_ops.so.9.1`.
+pub(super) fn stem(library: &str) -> &str {
+    let file = super::words::name(library);
+    file.split_once(".so").map_or(file, |(stem, _)| stem)
 }
 
 /// The object was mapped after all, by a later try in the same process.

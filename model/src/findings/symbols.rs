@@ -11,8 +11,9 @@ use super::{
     words::{library_rule, name, quoted},
 };
 use crate::{
-    event::{Candidate, LibraryLoaded, Outcome, Rule},
+    event::{Candidate, LibraryLoaded, Message, Outcome, Rule},
     fold::Seen,
+    report::Severity,
     resolve::asker,
 };
 
@@ -21,7 +22,7 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
         .iter()
         .flat_map(|f| unsatisfied(view, f))
         .collect();
-    for shadow in harmless_shadows(view) {
+    for shadow in shadows(view) {
         // The same library is already accused of a failure.
         let accused = drafts.iter().any(|d| {
             d.finding.evidence.iter().any(|e| {
@@ -264,7 +265,33 @@ fn answered(view: &View<'_>, failure: &Failure<'_>, part: &str) -> Option<Answer
 }
 
 /// LD_LIBRARY_PATH gave a library of another release than RUNPATH would have; nothing failed of it.
-fn harmless_shadows(view: &View<'_>) -> Vec<Draft> {
+/// The sentence of a program that failed over the release of a library.
+fn refused_release<'a>(
+    view: &View<'a>,
+    library: &Seen<LibraryLoaded>,
+) -> Option<&'a Seen<Message>> {
+    const CONFLICT: &[&str] = &[
+        "compiled with",
+        "compiled against",
+        "incompatib",
+        "mismatch",
+        "older than",
+        "newer than",
+        "at least",
+    ];
+    let process = library.process?;
+    view.failed_line(process)?;
+    let part = view.part_of(&library.what.path).to_owned();
+    view.messages().find(|m| {
+        let text = m.what.text.to_ascii_lowercase();
+        view.concerns(m, process)
+            && text.contains(&part)
+            && CONFLICT.iter().any(|word| text.contains(word))
+    })
+}
+
+/// Libraries that LD_LIBRARY_PATH gave instead of others, where no symbol was missing.
+fn shadows(view: &View<'_>) -> Vec<Draft> {
     let mut drafts: Vec<Draft> = Vec::new();
     for library in view.model.libraries() {
         let loaded = &library.what;
@@ -290,8 +317,14 @@ fn harmless_shadows(view: &View<'_>) -> Vec<Draft> {
             view.python(loaded),
             library.process,
         );
+        let said = refused_release(view, library);
+        let severity = if said.is_some() {
+            Severity::Error
+        } else {
+            Severity::Note
+        };
         drafts.push(
-            Draft::note("library-shadowed-by-ld-library-path")
+            Draft::of("library-shadowed-by-ld-library-path", severity)
                 .component(&asker.component)
                 .title(format!(
                     "LD_LIBRARY_PATH gave {} {} instead of {}",
@@ -300,9 +333,14 @@ fn harmless_shadows(view: &View<'_>) -> Vec<Draft> {
                     would.version.without_patch()
                 ))
                 .cause(format!(
-                    "{} was mapped through LD_LIBRARY_PATH; RUNPATH would have given {}. Nothing failed of it.",
-                    loaded.path, other.path
+                    "{} ({}) was mapped through LD_LIBRARY_PATH; RUNPATH would have given {} ({}).",
+                    loaded.path, has.version, other.path, would.version
                 ))
+                .cause(match said {
+                    Some(message) => format!("It was refused: {}.", quoted(&message.what.text)),
+                    None => "Nothing failed of it.".to_owned(),
+                })
+                .evidence_of(said.map(|m| (m.id, format!("it said {}", quoted(&m.what.text)))))
                 .evidence(library.id, format!("{} was mapped", loaded.path))
                 .evidence(would.event, format!("{} is {}", other.path, would.version))
                 .remedy(format!(

@@ -96,7 +96,64 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
     drafts.extend(headers(view));
     drafts.extend(link_libraries(view));
     drafts.extend(inner_programs(view));
+    drafts.extend(libdevice(view));
     drafts
+}
+
+// ---- libdevice ---------------------------------------------------------------------------------------------------
+
+/// NVIDIA's mathematics in LLVM's form, which XLA and others link into what they compile.
+fn libdevice(view: &View<'_>) -> Option<Draft> {
+    let said = view.said(&["libdevice-missing"]).last()?;
+    let process = said.process?;
+    view.failed_line(process)?;
+    let missing: Vec<(u64, &str)> = view
+        .model
+        .accesses()
+        .iter()
+        .filter(|a| a.what.errno == 2 && name(&a.what.path).starts_with("libdevice"))
+        .filter(|a| a.process.is_some_and(|p| view.related(p, process)))
+        .map(|a| (a.id, a.what.path.as_str()))
+        .collect();
+    let root = missing.iter().find_map(|(_, path)| {
+        let (root, _) = path.split_once("/nvvm/libdevice")?;
+        Some(root).filter(|r| r.starts_with('/'))
+    });
+    let asker = asker::of_call(view.model, &[], None, Some(process));
+    let mut draft = Draft::error("toolkit-incomplete")
+        .component(&asker.component)
+        .title(match root {
+            Some(root) => format!("The toolkit at {root} has no libdevice"),
+            None => "No libdevice was found".to_owned(),
+        })
+        .cause(format!(
+            "{} needs nvvm/libdevice/libdevice.10.bc and did not find it{}: {}.",
+            asker.component,
+            if missing.is_empty() {
+                String::new()
+            } else {
+                let tried: Vec<&str> = missing.iter().map(|(_, path)| *path).collect();
+                format!(" (tried {})", few(&tried, 3))
+            },
+            quoted(&said.what.text)
+        ))
+        .evidence(said.id, format!("it said {}", quoted(&said.what.text)))
+        .in_process(said.pid);
+    for (event, path) in missing.iter().take(4) {
+        draft = draft.evidence(*event, format!("{path} gave ENOENT"));
+    }
+    if let Some(image) = view.model.process(process)
+        && let Some(flags) = view.env(image, "XLA_FLAGS")
+    {
+        draft = draft
+            .cause(format!("XLA_FLAGS={flags}."))
+            .evidence(image.id, format!("XLA_FLAGS={flags} in the environment"));
+    }
+    Some(
+        draft
+            .remedy("Install the wheel nvidia-cuda-nvcc (-cu12 for CUDA 12), which brings libdevice, or name a complete toolkit (XLA_FLAGS=--xla_gpu_cuda_data_dir=…).")
+            .proven_if(!missing.is_empty(), "the look-up that failed"),
+    )
 }
 
 // ---- headers -----------------------------------------------------------------------------------------------------

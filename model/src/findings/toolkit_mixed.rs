@@ -54,7 +54,79 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
         }
         drafts.push(differ(view, nvcc, known, access, &header));
     }
+    drafts.extend(older_linker(view));
     drafts
+}
+
+/// nvlink was given objects of a newer release: `Input file 'a.o' newer than toolkit (130 vs 128)`.
+fn older_linker(view: &View<'_>) -> Option<Draft> {
+    let said = view.said(&["objects-newer-than-linker"]).next()?;
+    let (objects, linker) = releases_of_link(&said.what.text)?;
+    let tool = view
+        .tools()
+        .iter()
+        .filter(|t| {
+            matches!(
+                super::words::name(t.path()),
+                "nvlink" | "nvcc" | "fatbinary"
+            )
+        })
+        .rfind(|t| super::arch_unsupported::speaks_for(view, said, t))?;
+    let asker = view.asker(tool);
+    let rule = tool_rule(&view.found(tool));
+    let mut draft = Draft::error("toolkit-mixed-releases")
+        .component(&asker.component)
+        .title(format!(
+            "{} {linker} was given objects of CUDA {objects}",
+            tool.process.name()
+        ))
+        .cause(format!(
+            "{} is of CUDA {linker}, {rule}; the objects were compiled with CUDA {objects}: {}.",
+            tool.path(),
+            quoted(&said.what.text)
+        ))
+        .evidence(tool.process.id, format!("{} ran, {rule}", tool.path()))
+        .evidence(said.id, format!("it said {}", quoted(&said.what.text)))
+        .in_process(tool.process.pid)
+        .in_process(view.origin(tool.process).pid);
+    let compiler = view.tools_of(Kind::Nvcc).find(|t| {
+        t.version
+            .as_ref()
+            .is_some_and(|k| k.version.same_release(objects))
+    });
+    if let Some(compiler) = compiler {
+        draft = draft
+            .cause(format!(
+                "The compiler of this run is {} at {}.",
+                compiler.named(),
+                compiler.path()
+            ))
+            .evidence(compiler.process.id, format!("{} ran", compiler.path()));
+    }
+    draft = match view.offer("nvcc", "", |v| v.same_release(objects)) {
+        Some(o) => draft
+            .remedy(format!(
+                "Link with the tools of {}, whose nvcc is {}.",
+                o.root, o.version
+            ))
+            .evidence(o.event, format!("nvcc {} exists at {}", o.version, o.path)),
+        None => draft.remedy(format!(
+            "Compile and link with one toolkit: of CUDA {objects}, or of {linker}."
+        )),
+    };
+    Some(draft.proven())
+}
+
+/// 13.0 and 12.8 of `newer than toolkit (130 vs 128)`.
+fn releases_of_link(text: &str) -> Option<(Version, Version)> {
+    let (_, rest) = text.split_once("newer than toolkit (")?;
+    let (objects, rest) = rest.split_once(" vs ")?;
+    let linker = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+    let release = |number: &str| {
+        let number: u32 = number.trim().parse().ok()?;
+        Some(Version::release(number / 10, number % 10))
+    };
+    Some((release(objects)?, release(linker)?))
 }
 
 /// The compiler that a header was opened for: the nvcc above the reader, else the one that the reader asked or ran.

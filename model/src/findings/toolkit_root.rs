@@ -123,9 +123,7 @@ fn malformed(
         a.what.errno != 0 && uses(&a.what.path) && is_part_of_toolkit(&a.what.path, stem)
     });
     let said = view
-        .model
         .messages()
-        .iter()
         .find(|m| m.what.text.contains(stem) && view.concerns(m, process.index));
     // A shell that could not find the program says so by its status alone.
     let shell = view.model.processes().iter().find(|p| {

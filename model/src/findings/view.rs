@@ -83,6 +83,8 @@ pub struct View<'a> {
     /// What it means, all but the findings.
     pub report: &'a Report,
     tools: Vec<Tool<'a>>,
+    /// What was said, without the source lines that tracebacks repeat.
+    messages: Vec<&'a Seen<Message>>,
     tool_of: HashMap<ProcessIndex, usize>,
     /// Positions in the model's calls, by function: kinds ask for few of very many.
     calls_of: BTreeMap<&'a str, Vec<usize>>,
@@ -97,6 +99,7 @@ impl<'a> View<'a> {
             model,
             report,
             tools: Vec::new(),
+            messages: without_echoes(model.messages()),
             tool_of: HashMap::new(),
             calls_of: BTreeMap::new(),
             libraries_of: HashMap::new(),
@@ -281,14 +284,17 @@ impl<'a> View<'a> {
 
     // ---- what was said ------------------------------------------------------------------------------------------
 
+    /// All that was said, in order, without the source lines that a traceback shows above the sentence itself.
+    pub fn messages(&self) -> impl DoubleEndedIterator<Item = &'a Seen<Message>> + use<'a, '_> {
+        self.messages.iter().copied()
+    }
+
     /// Messages of these patterns, in order.
     pub fn said<'b>(
         &'b self,
         patterns: &'b [&str],
     ) -> impl Iterator<Item = &'a Seen<Message>> + use<'a, 'b> {
-        self.model
-            .messages()
-            .iter()
+        self.messages()
             .filter(move |m| patterns.contains(&m.what.pattern.as_str()))
     }
 
@@ -297,7 +303,7 @@ impl<'a> View<'a> {
         &'b self,
         words: &'b [&str],
     ) -> impl Iterator<Item = &'a Seen<Message>> + use<'a, 'b> {
-        self.model.messages().iter().filter(move |m| {
+        self.messages().filter(move |m| {
             let text = m.what.text.to_ascii_lowercase();
             words.iter().all(|w| text.contains(&w.to_ascii_lowercase()))
         })
@@ -736,4 +742,19 @@ pub(super) fn release_of(value: &str) -> Option<Version> {
 pub(super) fn release_in(text: &str) -> Option<Version> {
     crate::toolkit::version_in_tool_string(text)
         .or_else(|| Version::parse(text.split("release ").nth(1)?))
+}
+
+/// Messages without those that only show the code which says them, where the sentence itself was heard too.
+fn without_echoes(messages: &[Seen<Message>]) -> Vec<&Seen<Message>> {
+    let is_heard_otherwise = |echo: &Seen<Message>| {
+        messages.iter().any(|m| {
+            m.pid == echo.pid
+                && m.what.pattern == echo.what.pattern
+                && !super::words::is_source_line(&m.what.text)
+        })
+    };
+    messages
+        .iter()
+        .filter(|m| !super::words::is_source_line(&m.what.text) || !is_heard_otherwise(m))
+        .collect()
 }

@@ -117,3 +117,48 @@ pub(crate) fn directory(path: &str) -> &str {
 pub(crate) fn name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
+
+/// Whether a line is the code that says something, as a traceback shows it above the sentence: `raise RuntimeError(…`.
+pub(crate) fn is_source_line(text: &str) -> bool {
+    const SAYING: &[&str] = &[
+        "raise ",
+        "warnings.warn(",
+        "print(",
+        "sys.exit(",
+        "assert ",
+        "logger.",
+        "logging.",
+        "throw ",
+    ];
+    let code = text.trim_start();
+    // A server puts its log prefix before each line of a traceback.
+    SAYING.iter().any(|word| code.starts_with(word))
+        || text.contains("    raise ")
+        || text.contains(": raise ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_is_told_from_what_it_says() {
+        for (text, code) in [
+            (
+                r#"    raise RuntimeError("SM 12.x requires CUDA >= 12.9")"#,
+                true,
+            ),
+            (
+                r#"(EngineCore pid=1) ERROR 01-28 [core.py:9]     raise RuntimeError("requires CUDA >= 12.9")"#,
+                true,
+            ),
+            ("RuntimeError: SM 12.x requires CUDA >= 12.9", false),
+            (
+                "nvcc fatal   : Unsupported gpu architecture 'compute_120f'",
+                false,
+            ),
+        ] {
+            assert_eq!(is_source_line(text), code, "{text}");
+        }
+    }
+}

@@ -261,6 +261,14 @@ impl Model {
         process.exec.and_then(|index| self.execs.get(index))
     }
 
+    /// Exec attempts, and the pids that made them or were made by them, that no process start has followed: the child is
+    /// not watched, or it ended in the loader before its first instruction.
+    pub fn execs_without_start(&self) -> impl Iterator<Item = (u32, &Seen<Exec>)> {
+        self.pending_execs
+            .iter()
+            .filter_map(|(pid, index)| Some((*pid, self.execs.get(*index)?)))
+    }
+
     /// Execs that failed.
     pub fn exec_failures(&self) -> &[Seen<ExecFailed>] {
         &self.exec_failures

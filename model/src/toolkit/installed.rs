@@ -56,6 +56,7 @@ pub fn candidates(places: &Places, files: &dyn Files) -> Vec<Candidate> {
         for entry in value
             .iter()
             .flat_map(|value| value.split(':'))
+            .map(|entry| entry.trim().trim_matches(['"', '\'']))
             .filter(|entry| !entry.is_empty())
         {
             add(PathBuf::from(entry), rule);
@@ -75,6 +76,17 @@ pub fn candidates(places: &Places, files: &dyn Files) -> Vec<Candidate> {
         {
             add(root.to_path_buf(), "PATH");
             seeds.push(root.to_path_buf());
+            // A link to nvcc alone: the toolkit is where it leads.
+            let real = files.realpath(&bin.join("nvcc"));
+            if let Some(real) = real
+                .as_deref()
+                .and_then(Path::parent)
+                .and_then(Path::parent)
+                && real != root
+            {
+                add(real.to_path_buf(), "PATH");
+                seeds.push(real.to_path_buf());
+            }
         }
     }
     for fixed in [

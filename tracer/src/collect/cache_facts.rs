@@ -8,7 +8,7 @@ use std::{
 };
 
 use jittrace_model::{
-    cache::{ArtifactKind, BuildFile, Place, built_with, kind_of, ninja, place_of},
+    cache::{ArtifactKind, BuildFile, Place, built_with, kind_of, ninja, place_of, triton},
     component,
     elf::ElfFacts,
     event::{CacheFact, DirectoryFact, Fact},
@@ -100,6 +100,15 @@ fn fact(path: &str, place: &Place, mtime: i64) -> CacheFact {
     };
     if place.kind != ArtifactKind::BuildFile {
         artifact(on_disk, recipe.as_ref(), &mut fact);
+    }
+    if fact.archs.is_empty() && place.kind == ArtifactKind::Cubin {
+        let beside = std::fs::read_to_string(on_disk.with_extension("json")).ok();
+        let kernel = beside.as_deref().and_then(triton::read);
+        fact.archs
+            .extend(kernel.and_then(|k| k.arch).map(|a| a.to_string()));
+    }
+    if fact.archs.is_empty() {
+        fact.archs = place.archs.iter().map(ToString::to_string).collect();
     }
     fact
 }

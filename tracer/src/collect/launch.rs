@@ -8,7 +8,7 @@ use std::{
 };
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
-use jittrace_model::event::{Body, Lost, ProcessExit};
+use jittrace_model::event::{Body, Lost, ProcessExit, ProcessStart};
 use jittrace_wire::Record;
 
 use super::{
@@ -16,7 +16,7 @@ use super::{
     desk::Desk,
     follow::Following,
     kernel::Kernel,
-    monotonic_ns,
+    monotonic_ns, stillborn,
     tail::Tail,
     translate::{Draft, Sink, Translate},
     watch::Watch,
@@ -37,11 +37,19 @@ pub(super) struct Launch {
     watch: Watch,
     desk: Desk,
     root: u32,
+    /// How the command begins, until it says so itself.
+    start: Option<Box<ProcessStart>>,
 }
 
 impl Launch {
     /// Begins with an empty session file. `kernel`, where there is one, follows the command already.
-    pub(super) fn new(session: File, root: u32, mut desk: Desk, kernel: Option<Kernel>) -> Launch {
+    pub(super) fn new(
+        session: File,
+        root: u32,
+        start: Option<Box<ProcessStart>>,
+        mut desk: Desk,
+        kernel: Option<Kernel>,
+    ) -> Launch {
         if kernel.is_some() {
             desk.expect_two_witnesses();
         }
@@ -52,6 +60,7 @@ impl Launch {
             watch: Watch::default(),
             desk,
             root,
+            start,
         }
     }
 
@@ -87,6 +96,10 @@ impl Launch {
             .as_mut()
             .and_then(|following| following.stop(end_time, &mut self.desk));
         if let Some(ended) = ended {
+            if ended == Ended::Code(stillborn::LOADER_STATUS) {
+                self.desk
+                    .ended_by_loader(self.start.take(), self.root, end_time);
+            }
             self.desk.put(Draft {
                 time: end_time,
                 pid: self.root,
@@ -94,6 +107,7 @@ impl Launch {
                 body: Body::ProcessExit(exit_of(ended)),
             });
         }
+        self.desk.children_ended_by_loader(end_time);
         self.account_for_losses(end_time);
         self.desk.ask_tools(end_time);
         let root = self.root;
@@ -140,6 +154,9 @@ impl Launch {
             translate.gone(pid);
             if said || pid == self.root {
                 continue;
+            }
+            if exit.code == Some(stillborn::LOADER_STATUS) {
+                desk.ended_by_loader(None, pid, monotonic_ns());
             }
             desk.put(Draft {
                 time: monotonic_ns(),

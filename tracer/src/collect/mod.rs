@@ -18,6 +18,7 @@ mod probe;
 mod procfs;
 mod replay;
 mod roots;
+mod stillborn;
 mod tail;
 mod translate;
 mod vicinity;
@@ -30,7 +31,12 @@ use std::{
 };
 
 use crossbeam_channel::{Receiver, Sender};
-use jittrace_model::{Model, event::Event, log::Header, redact::Redactor};
+use jittrace_model::{
+    Model,
+    event::{Event, ProcessStart},
+    log::Header,
+    redact::Redactor,
+};
 
 use self::desk::Desk;
 use crate::{ebpf::Detaching, launch::Ended};
@@ -81,6 +87,8 @@ pub enum Inputs {
         session: std::fs::File,
         /// The command's place on disk, when it is one that the shim cannot reach, and why.
         unreached: Option<(PathBuf, String)>,
+        /// How the command begins, should it not live to say so.
+        start: Box<ProcessStart>,
         /// Wait for every descendant.
         wait_all: bool,
         /// What the kernel sees, where it follows the command.
@@ -123,13 +131,15 @@ pub fn collect(plan: Plan, words: &Receiver<Word>) -> io::Result<Collected> {
         Inputs::Launch {
             session,
             unreached,
+            start,
             wait_all,
             kernel,
         } => {
+            let start = unreached.is_none().then_some(start);
             if let Some((exe, reason)) = unreached {
                 desk.unreached(began, root, &exe.to_string_lossy(), reason);
             }
-            launch::Launch::new(session, root, desk, kernel).run(words, wait_all)
+            launch::Launch::new(session, root, start, desk, kernel).run(words, wait_all)
         }
         Inputs::Attach {
             kernel: None,

@@ -18,7 +18,10 @@ use jittrace_model::{
     toolkit::Part,
 };
 
-use super::loader_host::{self, LoaderHost};
+use super::{
+    loader_host::{self, LoaderHost},
+    stillborn,
+};
 
 /// A file that is mapped in a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,6 +99,11 @@ impl Replay {
             pid,
             inherited.unwrap_or_else(|| Process::Untouched(Box::new(start.clone()))),
         );
+    }
+
+    /// What of CUDA the loader missed when it started a program.
+    pub(super) fn missed(&self, start: &ProcessStart) -> Option<LibraryFailed> {
+        stillborn::missed(start, &self.system, &self.files)
     }
 
     /// A process ended.
@@ -367,7 +375,7 @@ impl Replayed {
 }
 
 /// What the loader read at the start of a process.
-fn loader_start(start: &ProcessStart) -> loader::ProcessStart {
+pub(super) fn loader_start(start: &ProcessStart) -> loader::ProcessStart {
     let env = |name: &str| start.env.get(name).cloned();
     loader::ProcessStart {
         executable: start.exe.clone(),

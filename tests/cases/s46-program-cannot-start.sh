@@ -1,0 +1,6 @@
+# A program that cannot start: a library it needs is of the other major.
+. "$CASES/fakes.sh"
+rt b/libcudart.so.13 libcudart.so.13 13000; rt opt/cuda-12.9/lib64/libcudart.so.12 libcudart.so.12 12090
+echo 'int cudaRuntimeGetVersion(int*); int main(void){int v; return cudaRuntimeGetVersion(&v);}' > m.c; cc m.c -o llama-server -Lb -l:libcudart.so.13; mkdir 13; mv b/libcudart.so.13 13
+LD_LIBRARY_PATH=$W/opt/cuda-12.9/lib64 $RUN ./llama-server
+LD_LIBRARY_PATH=$W/13 $RUN ./llama-server
