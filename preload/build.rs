@@ -45,6 +45,17 @@ fn main() -> std::io::Result<()> {
         "cargo::rustc-cdylib-link-arg=-Wl,--version-script={}",
         map.display()
     );
-    println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libjittrace_preload.so");
+    // What loading the shim costs every program is mappings and pages written to, so there are two of each kind less:
+    // no section of its own for read-only data, none to be protected after relocation (what would lie there is the table
+    // of a dozen imported functions), and no start-up code of a C compiler, which has nothing to do here.
+    for argument in [
+        "-Wl,-soname,libjittrace_preload.so",
+        "-Wl,--no-rosegment",
+        "-Wl,-z,norelro",
+        "-Wl,-Bsymbolic-functions",
+        "-nostartfiles",
+    ] {
+        println!("cargo::rustc-cdylib-link-arg={argument}");
+    }
     Ok(())
 }

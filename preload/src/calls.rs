@@ -22,17 +22,22 @@ pub(crate) struct Linked {
 /// In the order of the definitions in the assembly.
 pub(crate) const LINKED: &[Linked] = &include!(concat!(env!("OUT_DIR"), "/linked.rs"));
 
-struct Thunk {
-    address: AtomicUsize,
-    watched: AtomicU32,
+/// The real function behind each thunk: its address and, in the bits above it, its line of the table.
+///
+/// One word, so that no thread ever sees the one without the other.
+static TABLE: [AtomicUsize; THUNKS] = [const { AtomicUsize::new(0) }; THUNKS];
+
+/// Bits of a user-space address, five levels of page tables included.
+const ADDRESS_BITS: u32 = 57;
+const _: () = assert!(WATCHED.len() <= 1 << (usize::BITS - ADDRESS_BITS));
+
+const fn address_in(thunk: usize) -> usize {
+    thunk & ((1 << ADDRESS_BITS) - 1)
 }
 
-static TABLE: [Thunk; THUNKS] = [const {
-    Thunk {
-        address: AtomicUsize::new(0),
-        watched: AtomicU32::new(0),
-    }
-}; THUNKS];
+const fn watched_in(thunk: usize) -> usize {
+    thunk >> ADDRESS_BITS
+}
 
 /// How many events of one kind a process logs before it only counts them.
 const RATE: u32 = 1000;
@@ -64,6 +69,8 @@ pub(crate) static MESSAGES: Guard = Guard::new("message", RATE);
 static THUNKS_MISSING: Guard = Guard::new("thunk-pool-exhausted", 0);
 /// Names that are not watched, asked of `cuGetProcAddress`.
 static UNWATCHED: Guard = Guard::new("cuGetProcAddress", 0);
+/// Read at every end: with the session, see there.
+#[unsafe(link_section = ".data")]
 static CALLS: [AtomicU32; WATCHED.len()] = [const { AtomicU32::new(0) }; WATCHED.len()];
 
 /// Counts an event; whether it may still be logged.
@@ -109,24 +116,17 @@ fn report_count(what: &str, total: u32, limit: u32) {
 pub(crate) fn thunk_for(watched: usize, address: usize) -> Option<usize> {
     let object = elf::object_at(address)?;
     family_of(object.soname())?;
+    let wanted = watched << ADDRESS_BITS | address;
     for (number, thunk) in TABLE.iter().enumerate() {
-        // The line is written before the address: whoever sees the address sees the line.
-        match thunk.address.load(Relaxed) {
-            known if known == address => return Some(number),
-            0 => {
-                if thunk
-                    .address
-                    .compare_exchange(0, address, Relaxed, Relaxed)
-                    .is_ok()
-                {
-                    thunk.watched.store(watched as u32, Relaxed);
-                    return Some(number);
-                }
-                if thunk.address.load(Relaxed) == address {
-                    return Some(number);
-                }
-            }
-            _ => {}
+        let known = match thunk.load(Relaxed) {
+            0 => match thunk.compare_exchange(0, wanted, Relaxed, Relaxed) {
+                Ok(_) => return Some(number),
+                Err(another) => another,
+            },
+            known => known,
+        };
+        if address_in(known) == address {
+            return Some(number);
         }
     }
     within_rate(&THUNKS_MISSING);
@@ -136,10 +136,10 @@ pub(crate) fn thunk_for(watched: usize, address: usize) -> Option<usize> {
 /// The function that a thunk or a definition with a hidden version stands for.
 pub(crate) fn real_behind(number: usize) -> Option<usize> {
     match number.checked_sub(FIRST_LINKED) {
-        Some(linked) => linked_target(linked),
+        Some(linked) => linked_target(linked, 0),
         None => TABLE
             .get(number)
-            .map(|thunk| thunk.address.load(Relaxed))
+            .map(|thunk| address_in(thunk.load(Relaxed)))
             .filter(|address| *address != 0),
     }
 }
@@ -163,6 +163,16 @@ pub(crate) fn is_in_global_scope(object: &elf::Object) {
     }
 }
 
+/// Takes an object that is mapped no more out of the global scope: another may be mapped at its address, outside it.
+pub(crate) fn is_gone(base: usize) {
+    for place in &GLOBAL {
+        let _ = place.compare_exchange(base, GONE, Relaxed, Relaxed);
+    }
+}
+
+/// Stands in the global scope for an object that is gone. Its place is not used again, as order matters.
+const GONE: usize = 1;
+
 /// What a hidden version stood for when the loader's counters were these.
 struct Known {
     address: AtomicUsize,
@@ -179,8 +189,9 @@ static TARGETS: [Known; LINKED.len()] = [const {
 /// The definition that a reference with this version would have been bound to without the shim.
 ///
 /// The loader looks first through the global scope, in the order in which objects came into it, then through the
-/// caller's own dependencies; among several files of one SONAME a dependency gets the one that was loaded first.
-fn linked_target(number: usize) -> Option<usize> {
+/// caller's own dependencies; among several files of one SONAME a dependency gets the one that was loaded first. Where
+/// nothing but one object defines it, as nearly always, the caller (an address in it) does not matter.
+fn linked_target(number: usize, caller: usize) -> Option<usize> {
     let (linked, known) = (LINKED.get(number)?, TARGETS.get(number)?);
     let (adds, subs) = elf::find_object(|object| Some(object.counters))?;
     let counters = (adds << 32 | subs & 0xffff_ffff) as usize;
@@ -201,7 +212,22 @@ fn linked_target(number: usize) -> Option<usize> {
     let global = globals.into_iter().find_map(|base| {
         elf::find_object(|object| (object.base == base).then(|| defined_by(object)).flatten())
     });
-    let address = global.or_else(|| elf::find_object(defined_by))?;
+    let (mut definitions, mut first) = (0, None);
+    if global.is_none() {
+        elf::find_object(|object| {
+            if let Some(address) = defined_by(object) {
+                definitions += 1;
+                first.get_or_insert(address);
+            }
+            None::<()>
+        });
+    }
+    if definitions > 1 {
+        let of_the_caller =
+            elf::object_at(caller).and_then(|object| elf::first_dependency(object, defined_by));
+        return of_the_caller.or(first);
+    }
+    let address = global.or(first)?;
     known.address.store(address, Relaxed);
     known.counters.store(counters, Release);
     Some(address)
@@ -228,15 +254,12 @@ pub(crate) unsafe extern "C" fn watched_function_called(
     let (watched, address) = match number.checked_sub(FIRST_LINKED) {
         Some(linked) => (
             LINKED.get(linked).map_or(0, |line| line.watched),
-            linked_target(linked),
+            linked_target(linked, caller),
         ),
-        None => match TABLE.get(number) {
-            Some(thunk) => (
-                thunk.watched.load(Relaxed) as usize,
-                Some(thunk.address.load(Relaxed)),
-            ),
-            None => (0, None),
-        },
+        None => {
+            let thunk = TABLE.get(number).map_or(0, |thunk| thunk.load(Relaxed));
+            (watched_in(thunk), Some(address_in(thunk)))
+        }
     };
     let Some(address) = address.filter(|address| *address != 0) else {
         // Not reached: a reference binds to a hidden version only when a library that has it was found. 999 is

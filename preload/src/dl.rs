@@ -9,6 +9,7 @@ use crate::text::c_bytes;
 use crate::thread::{self, NESTED, Quiet, Request};
 use crate::{calls, objects, python, real, session};
 use core::ffi::{c_char, c_int, c_void};
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use jittrace_wire::functions;
 use jittrace_wire::record::{DlClose, DlError, DlRequest, DlSettled, SymbolLookup, Writer};
 
@@ -42,6 +43,10 @@ pub(crate) fn open_request() -> u32 {
 /// Closes the requests that have returned: the stack is above them, or their return address is not there any more.
 #[inline(never)]
 pub(crate) fn settle(stack: usize, handle: Option<usize>) {
+    // A vfork child has its parent's requests before it, which are not its own to close.
+    if thread::this().open == 0 || !session::owns_memory() {
+        return;
+    }
     loop {
         let thread = thread::this();
         let Some(last) = (thread.open as usize).checked_sub(1) else {
@@ -218,11 +223,15 @@ pub(crate) unsafe extern "C" fn on_announcement(
         // SAFETY: the return address.
         objects::announce(unsafe { *stack }, open_request());
     }
-    // A program built with -pg has the real one.
-    Next {
-        target: real_address!(__gmon_start__),
-        value: 0,
-    }
+    // Another tool may define it too. Every object calls it, so that there is none is remembered.
+    static ABSENT: AtomicBool = AtomicBool::new(false);
+    let target = if ABSENT.load(Relaxed) {
+        0
+    } else {
+        real_address!(__gmon_start__)
+    };
+    ABSENT.store(target == 0, Relaxed);
+    Next { target, value: 0 }
 }
 
 pub(crate) unsafe extern "C" fn before_dlsym(

@@ -6,6 +6,7 @@
 
 use crate::text::c_bytes;
 use core::ffi::{c_char, c_int, c_void};
+use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// An object of the link map.
@@ -27,6 +28,7 @@ struct Dyn {
     value: usize,
 }
 
+const DT_NEEDED: i64 = 1;
 const DT_HASH: i64 = 4;
 const DT_STRTAB: i64 = 5;
 const DT_SYMTAB: i64 = 6;
@@ -83,6 +85,8 @@ pub(crate) fn in_libc(name: &[u8]) -> Option<usize> {
 }
 
 fn iterate() -> Iterate {
+    // Used at every start: with the session, see there.
+    #[unsafe(link_section = ".data")]
     static ITERATE: AtomicUsize = AtomicUsize::new(0);
     let mut address = ITERATE.load(Relaxed);
     if address == 0 {
@@ -155,7 +159,81 @@ pub(crate) fn object_at(address: usize) -> Option<Object> {
     find_object(|object| object.contains(address).then_some(*object))
 }
 
+/// What `visit` gives for the first of an object and its dependencies, breadth first as the loader searches them.
+///
+/// Not inlined: its queue is not to lie on the stack while the function that it looks for runs.
+#[inline(never)]
+pub(crate) fn first_dependency<T>(
+    object: Object,
+    visit: impl Fn(&Object) -> Option<T>,
+) -> Option<T> {
+    const MOST: usize = 128;
+    let mut queue = [const { MaybeUninit::<Object>::uninit() }; MOST];
+    let (mut length, mut at) = (0, 0);
+    let mut add = |queue: &mut [MaybeUninit<Object>; MOST], object: Object| {
+        // SAFETY: the first `length` entries were written.
+        let known = queue
+            .iter()
+            .take(length)
+            .any(|known| unsafe { known.assume_init_ref() }.base == object.base);
+        if !known && let Some(place) = queue.get_mut(length) {
+            place.write(object);
+            length += 1;
+        }
+        length
+    };
+    let mut end = add(&mut queue, object);
+    while at < end {
+        // SAFETY: as above.
+        let object = unsafe { queue.get(at)?.assume_init() };
+        if let Some(found) = visit(&object) {
+            return Some(found);
+        }
+        object.each_needed(|name| {
+            let loaded = find_object(|object| object.is_called(name).then_some(*object));
+            if let Some(loaded) = loaded {
+                end = add(&mut queue, loaded);
+            }
+        });
+        at += 1;
+    }
+    None
+}
+
 impl Object {
+    /// The names of what it was linked to (`DT_NEEDED`), in order.
+    fn each_needed(&self, mut visit: impl FnMut(&[u8])) {
+        let (Some(symbols), Some(mut entry)) = (self.symbols(), self.dynamic()) else {
+            return;
+        };
+        // SAFETY: the object's own dynamic section, which ends with a null entry, and strings of its own table.
+        unsafe {
+            while (*entry).tag != 0 {
+                if (*entry).tag == DT_NEEDED {
+                    visit(c_bytes(symbols.strings.add((*entry).value)));
+                }
+                entry = entry.add(1);
+            }
+        }
+    }
+
+    /// Whether a dependency of this name is satisfied by the object.
+    fn is_called(&self, name: &[u8]) -> bool {
+        if name.contains(&b'/') {
+            self.path() == name
+        } else {
+            self.soname() == name
+        }
+    }
+
+    fn dynamic(&self) -> Option<*const Dyn> {
+        let segment = self
+            .segments()
+            .iter()
+            .find(|segment| segment.p_type == libc::PT_DYNAMIC)?;
+        Some((self.base + segment.p_vaddr as usize) as *const Dyn)
+    }
+
     fn segments(&self) -> &[libc::Elf64_Phdr] {
         if self.headers.is_null() {
             return &[];
@@ -180,17 +258,8 @@ impl Object {
 
     /// Its symbol tables; `None` for an object without a dynamic section.
     pub(crate) fn symbols(&self) -> Option<Symbols> {
-        let dynamic = self
-            .segments()
-            .iter()
-            .find(|segment| segment.p_type == libc::PT_DYNAMIC)?;
         // SAFETY: the object's own dynamic section.
-        unsafe {
-            Symbols::of(
-                self.base,
-                (self.base + dynamic.p_vaddr as usize) as *const Dyn,
-            )
-        }
+        unsafe { Symbols::of(self.base, self.dynamic()?) }
     }
 
     /// The SONAME, or the file name of an object that has none.

@@ -32,17 +32,16 @@ enum Op {
     RemoveDirectory,
 }
 
-/// Where a call has its arguments.
+/// Where a call has its arguments. Without pointers, which the loader would have to fill in.
 struct Shape {
-    name: &'static str,
     op: Op,
     /// Directory descriptor.
-    directory: Option<usize>,
-    path: usize,
+    directory: Option<u8>,
+    path: u8,
     /// Second path, with its directory descriptor just before it when the call has them.
-    second: Option<usize>,
+    second: Option<u8>,
     /// Open flags.
-    flags: Option<usize>,
+    flags: Option<u8>,
 }
 
 impl Shape {
@@ -52,19 +51,27 @@ impl Shape {
     }
 }
 
-const fn at(position: usize) -> Option<usize> {
+const fn at(position: u8) -> Option<u8> {
     Some(position)
+}
+
+/// A hooked function: its name, and the one behind ours.
+#[derive(Clone, Copy)]
+struct Hooked {
+    name: &'static str,
+    real: &'static Real,
 }
 
 macro_rules! file_hooks {
     ($($body:ident: $name:ident $op:ident, $directory:expr, $path:expr, $second:expr, $flags:expr;)*) => { $(
         pub(crate) unsafe extern "C" fn $body(registers: &Registers, stack: *const usize) -> usize {
-            static REAL: Real = Real::new(stringify!($name));
+            static REAL: Real = Real::new();
             const SHAPE: Shape = Shape {
-                name: stringify!($name), op: Op::$op, directory: $directory, path: $path, second: $second, flags: $flags,
+                op: Op::$op, directory: $directory, path: $path, second: $second, flags: $flags,
             };
+            let hooked = Hooked { name: stringify!($name), real: &REAL };
             // SAFETY: the arguments of the call.
-            unsafe { file_call(&SHAPE, &REAL, registers, stack) }
+            unsafe { file_call(&SHAPE, hooked, registers, stack) }
         }
     )* };
 }
@@ -125,8 +132,8 @@ struct OldText {
     length: usize,
 }
 
-fn argument(registers: &Registers, position: usize) -> usize {
-    registers.get(position).copied().unwrap_or(0)
+fn argument(registers: &Registers, position: u8) -> usize {
+    registers.get(usize::from(position)).copied().unwrap_or(0)
 }
 
 /// Makes the call and records it when its path is of interest.
@@ -135,12 +142,12 @@ fn argument(registers: &Registers, position: usize) -> usize {
 /// signal handler on a small stack may make them.
 unsafe fn file_call(
     shape: &Shape,
-    real: &Real,
+    hooked: Hooked,
     registers: &Registers,
     stack: *const usize,
 ) -> usize {
     let [a, b, c, d, e, f] = *registers;
-    let Some(function) = real.function::<SixArguments>() else {
+    let Some(function) = hooked.real.function::<SixArguments>(hooked.name) else {
         thread::set_errno(libc::ENOSYS);
         return if shape.gives_pointer() {
             0
@@ -155,17 +162,18 @@ unsafe fn file_call(
     }
     if overwrites(shape, registers) {
         // SAFETY: the arguments of the call.
-        return unsafe { overwriting_call(shape, &call, registers, stack) };
+        return unsafe { overwriting_call(shape, hooked.name, &call, registers, stack) };
     }
     let result = call();
     // SAFETY: the arguments of the call.
-    unsafe { record(shape, registers, stack, result, &[]) };
+    unsafe { record(shape, hooked.name, registers, stack, result, &[]) };
     result
 }
 
 #[inline(never)]
 unsafe fn overwriting_call(
     shape: &Shape,
+    name: &'static str,
     call: &dyn Fn() -> usize,
     registers: &Registers,
     stack: *const usize,
@@ -180,6 +188,7 @@ unsafe fn overwriting_call(
     unsafe {
         record(
             shape,
+            name,
             registers,
             stack,
             result,
@@ -289,6 +298,7 @@ fn path_was_read(errno: c_int) -> bool {
 
 unsafe fn record(
     shape: &Shape,
+    name: &'static str,
     registers: &Registers,
     stack: *const usize,
     result: usize,
@@ -312,6 +322,7 @@ unsafe fn record(
         if let Some(interest) = interest(shape.op, path).or_else(|| interest(shape.op, second?)) {
             let seen = Seen {
                 shape,
+                name,
                 registers,
                 stack,
                 result,
@@ -329,6 +340,7 @@ unsafe fn record(
 /// A call on a path of interest that has come back.
 struct Seen<'a> {
     shape: &'a Shape,
+    name: &'static str,
     registers: &'a Registers,
     stack: *const usize,
     result: usize,
@@ -343,6 +355,7 @@ struct Seen<'a> {
 unsafe fn write_record(seen: &Seen<'_>) {
     let &Seen {
         shape,
+        name,
         registers,
         stack,
         result,
@@ -365,8 +378,8 @@ unsafe fn write_record(seen: &Seen<'_>) {
     let mut buffer = [0; MAX_RECORD];
     let mut writer = Writer::new(&mut buffer, File::KIND);
     writer
-        .text(File::call, shape.name.as_bytes())
-        .text(File::op, op_name(shape, flags, registers));
+        .text(File::call, name.as_bytes())
+        .text(File::op, op_name(shape, name, flags, registers));
     writer
         .text(File::interest, interest.name().as_bytes())
         .text(File::path, path);
@@ -404,7 +417,7 @@ fn interest(op: Op, path: &[u8]) -> Option<Interest> {
     }
 }
 
-fn op_name(shape: &Shape, flags: c_int, registers: &Registers) -> &'static [u8] {
+fn op_name(shape: &Shape, name: &str, flags: c_int, registers: &Registers) -> &'static [u8] {
     match shape.op {
         Op::Open if flags & libc::O_CREAT != 0 => b"create",
         Op::Open => b"open",
@@ -419,7 +432,7 @@ fn op_name(shape: &Shape, flags: c_int, registers: &Registers) -> &'static [u8] 
         Op::Stat => b"stat",
         Op::Access => b"access",
         Op::ReadLink => b"readlink",
-        Op::Rename if shape.name == "link" => b"link",
+        Op::Rename if name == "link" => b"link",
         Op::Rename => b"rename",
         Op::Unlink => b"unlink",
         Op::MakeDirectory => b"mkdir",

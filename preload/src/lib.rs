@@ -6,7 +6,7 @@
 //!
 //! - `session` finds the session and appends records; `thread` is the little that is kept for each thread.
 //! - `elf` reads the link map without the loader's help; `real` finds the functions behind our own.
-//! - `process`: start, fork, exit. `exec` and `target`: starts of programs and whether they can be followed.
+//! - `process` and `program`: start, fork, exit. `exec` and `target`: starts of programs and whether they can be followed.
 //! - `dl` and `objects`: requests for libraries, what came of them. `calls` and `image`: watched CUDA functions.
 //! - `files` and `messages`: what is opened in caches and toolkits, what is said about them.
 //! - `python`: the Python stack. `arch`: everything in assembly.
@@ -29,6 +29,7 @@ mod image;
 mod messages;
 mod objects;
 mod process;
+mod program;
 mod python;
 mod session;
 mod target;

@@ -10,7 +10,7 @@ use crate::{calls, dl, session};
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use jittrace_wire::record::{DlUnloaded, MAX_RECORD, ObjectLoaded, Writer};
+use jittrace_wire::record::{DlUnloaded, MAX_RECORD, ObjectLoaded, Start, Writer};
 
 /// As many objects as the table holds; a server start maps about 250.
 const CAPACITY: usize = 2048;
@@ -24,9 +24,11 @@ struct Known {
     seen: bool,
 }
 
+/// In this order: only the first page of so large a table is touched by most programs.
+#[repr(C)]
 struct Table {
-    known: [MaybeUninit<Known>; CAPACITY],
     length: usize,
+    known: [MaybeUninit<Known>; CAPACITY],
 }
 
 impl Table {
@@ -52,8 +54,13 @@ static TABLE: Shared = Shared(UnsafeCell::new(Table {
     known: [const { MaybeUninit::uninit() }; CAPACITY],
     length: 0,
 }));
+
+// Used at every start: with the session, see there.
+#[unsafe(link_section = ".data")]
 static TAKEN: AtomicBool = AtomicBool::new(false);
+#[unsafe(link_section = ".data")]
 static ADDS: AtomicU64 = AtomicU64::new(0);
+#[unsafe(link_section = ".data")]
 static SUBS: AtomicU64 = AtomicU64::new(0);
 
 struct Held;
@@ -85,13 +92,22 @@ pub(crate) fn forked() {
 }
 
 /// Device and inode of an object's file; zeros when it has none or it cannot be asked.
-fn identity(path: &[u8]) -> (u64, u64) {
-    let mut name = Short::<1024>::new();
-    if path.is_empty() {
-        name.push(b"/proc/self/exe");
-    } else {
-        name.push(path);
+///
+/// The program's own file, which has no path in the link map, is at `exe` where that is known.
+fn identity(path: &[u8], exe: Option<&[u8]>) -> (u64, u64) {
+    const LINK: &[u8] = b"/proc/self/exe";
+    match path {
+        b"" => match identity_at(exe.unwrap_or(LINK)) {
+            (0, 0) if exe.is_some() => identity_at(LINK),
+            known => known,
+        },
+        path => identity_at(path),
     }
+}
+
+fn identity_at(path: &[u8]) -> (u64, u64) {
+    let mut name = Short::<1024>::new();
+    name.push(path);
     // SAFETY: all zero is a valid value; the kernel fills it.
     let mut status: libc::stat = unsafe { core::mem::zeroed() };
     let Some(name) = name.as_c() else {
@@ -123,9 +139,20 @@ fn is_vdso(object: &Object) -> bool {
     object.path().starts_with(b"linux-vdso")
 }
 
-/// Reports every object that was mapped when the process began.
-pub(crate) fn report_start() {
-    report_unknown("start", 0);
+/// Appends the objects that were mapped when the process began to its `Start` record; whether all had room.
+pub(crate) fn write_start(writer: &mut Writer<'_>, exe: Option<&[u8]>) -> bool {
+    let Some(held) = Held::attempt() else {
+        return false;
+    };
+    let when = When::Start { exe };
+    list_unknown(held.table(), writer, Start::objects, when).all
+}
+
+/// Reports those that had no room in the `Start` record.
+pub(crate) fn report_rest_of_start() {
+    if let Some(held) = Held::attempt() {
+        report_unknown(&held, When::Start { exe: None }, 0);
+    }
 }
 
 /// Reports the object that contains `address`, which is just being initialised.
@@ -152,7 +179,7 @@ pub(crate) fn announce(address: usize, request: u32) {
             (known.device, known.inode)
         }
         None => {
-            let (device, inode) = identity(object.path());
+            let (device, inode) = identity(object.path(), None);
             held.table().add(Known {
                 base: object.base,
                 device,
@@ -185,71 +212,106 @@ pub(crate) fn compare(request: u32) {
     if counters == (ADDS.load(Ordering::Relaxed), SUBS.load(Ordering::Relaxed)) {
         return;
     }
-    report_unknown("count", request);
-}
-
-fn report_unknown(how: &'static str, request: u32) {
     let Some(held) = Held::attempt() else { return };
-    let table = held.table();
-    for known in table.known() {
+    for known in held.table().known() {
         known.seen = false;
     }
+    report_unknown(&held, When::Later, request);
+    report_gone(held);
+}
+
+/// When objects are looked for that nobody announced.
+#[derive(Clone, Copy)]
+enum When<'e> {
+    /// As the process begins, with the path of its program.
+    Start { exe: Option<&'e [u8]> },
+    /// As the loader's counters have changed.
+    Later,
+}
+
+/// What came of a walk through the objects.
+struct Listed {
+    /// How many were appended.
+    count: usize,
+    /// Whether all of them had room.
+    all: bool,
+}
+
+/// Appends the objects that are not in the table yet, and takes them in.
+fn list_unknown(table: &mut Table, writer: &mut Writer<'_>, tag: u8, when: When<'_>) -> Listed {
+    let (is_start, exe) = match when {
+        When::Start { exe } => (true, exe),
+        When::Later => (false, None),
+    };
+    let mut listed = Listed {
+        count: 0,
+        all: true,
+    };
+    elf::find_object(|object| {
+        ADDS.store(object.counters.0, Ordering::Relaxed);
+        SUBS.store(object.counters.1, Ordering::Relaxed);
+        if let Some(known) = table
+            .known()
+            .iter_mut()
+            .find(|known| known.base == object.base)
+        {
+            known.seen = true;
+            return None;
+        }
+        if is_own(object) || is_vdso(object) || table.length == CAPACITY {
+            return None;
+        }
+        if writer.free() < object.path().len() + 64 {
+            listed.all = false;
+            return Some(());
+        }
+        if is_start || dl::is_loading_globally() {
+            calls::is_in_global_scope(object);
+        }
+        let (device, inode) = identity(object.path(), exe);
+        writer.object(tag, object.base as u64, device, inode, object.path());
+        table.add(Known {
+            base: object.base,
+            device,
+            inode,
+            announced: is_start,
+            seen: true,
+        });
+        listed.count += 1;
+        None
+    });
+    listed
+}
+
+/// Reports the objects that are not in the table yet: a record holds about a hundred.
+#[inline(never)]
+fn report_unknown(held: &Held, when: When<'_>, request: u32) {
+    const RECORDS: usize = 64;
+    let how: &[u8] = match when {
+        When::Start { .. } => b"start",
+        When::Later => b"count",
+    };
     let mut buffer = [0; MAX_RECORD];
-    let mut visited = 0;
-    // A record holds about a hundred objects; the walk is repeated until one leaves nothing out.
-    loop {
+    for _ in 0..RECORDS {
         let mut writer = Writer::new(&mut buffer, ObjectLoaded::KIND);
         writer
             .number(ObjectLoaded::request, request.into())
-            .text(ObjectLoaded::how, how.as_bytes());
-        let mut count = 0;
-        elf::find_object(|object| {
-            ADDS.store(object.counters.0, Ordering::Relaxed);
-            SUBS.store(object.counters.1, Ordering::Relaxed);
-            if let Some(known) = table
-                .known()
-                .iter_mut()
-                .find(|known| known.base == object.base)
-            {
-                known.seen = true;
-                return None;
-            }
-            if is_own(object) || is_vdso(object) || table.length == CAPACITY {
-                return None;
-            }
-            if writer.free() < object.path().len() + 64 {
-                return (count > 0).then_some(());
-            }
-            if how == "start" || dl::is_loading_globally() {
-                calls::is_in_global_scope(object);
-            }
-            let (device, inode) = identity(object.path());
-            writer.object(
-                ObjectLoaded::objects,
-                object.base as u64,
-                device,
-                inode,
-                object.path(),
-            );
-            table.add(Known {
-                base: object.base,
-                device,
-                inode,
-                announced: how == "start",
-                seen: true,
-            });
-            count += 1;
-            None::<()>
-        });
-        if count == 0 {
-            break;
+            .text(ObjectLoaded::how, how);
+        let listed = list_unknown(held.table(), &mut writer, ObjectLoaded::objects, when);
+        if listed.count > 0 {
+            session::append(writer);
         }
-        session::append(writer);
-        visited += 1;
-        if visited == 64 {
+        if listed.all || listed.count == 0 {
             break;
         }
     }
+}
+
+/// Reports the objects of the table that the last walk did not meet, and takes them out.
+#[inline(never)]
+fn report_gone(held: Held) {
+    let table = held.table();
+    let mut buffer = [0; MAX_RECORD];
     let mut writer = Writer::new(&mut buffer, DlUnloaded::KIND);
     let mut at = 0;
     let mut gone = 0;
@@ -272,6 +334,7 @@ fn report_unknown(how: &'static str, request: u32) {
         } else {
             writer.cut();
         }
+        calls::is_gone(known.base);
         gone += 1;
         let last = table.length - 1;
         table.known().swap(at, last);

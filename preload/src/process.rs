@@ -3,9 +3,9 @@
 use crate::arch::{Next, system_call};
 use crate::elf;
 use crate::session;
-use crate::text::{Short, c_bytes};
+use crate::text::{Short, c_bytes, name_in};
 use crate::thread::{self, Quiet};
-use crate::{calls, objects, python};
+use crate::{calls, objects, program, python};
 use core::ffi::{c_char, c_int, c_void};
 use jittrace_wire::record::{Exit, Fork, MAX_RECORD, Start, Writer};
 use jittrace_wire::{environment, secrets};
@@ -18,7 +18,6 @@ unsafe extern "C" {
         child: Option<extern "C" fn()>,
         object: *const c_void,
     ) -> c_int;
-    fn gnu_get_libc_version() -> *const c_char;
 }
 
 #[used]
@@ -27,35 +26,44 @@ static CONSTRUCTOR: unsafe extern "C" fn(c_int, *const *const c_char, *const *co
 
 /// glibc hands `main`'s arguments to every constructor.
 unsafe extern "C" fn began(argc: c_int, argv: *const *const c_char, envp: *const *const c_char) {
+    let early = session::has_begun();
     let Some(_quiet) = Quiet::begin() else { return };
+    if early {
+        session::settle_owner();
+    }
     // SAFETY: handlers that live as long as the shim, which is never unloaded.
     unsafe {
         __register_atfork(None, None, Some(in_fork_child), core::ptr::null());
         on_exit(exits, core::ptr::null_mut());
     }
+    let (mut buffer, mut path) = ([0; program::PATH], Short::new());
+    let directory = current_directory(&mut buffer);
+    // SAFETY: main's arguments.
+    let exe = unsafe { program::path(argv, directory, &mut path) };
+    // SAFETY: main's arguments and environment.
+    unsafe { report_start(argc, argv, envp, exe, directory) };
+}
+
+/// Not inlined: its buffer is to lie where the stack has been written to already.
+#[inline(never)]
+unsafe fn report_start(
+    argc: c_int,
+    argv: *const *const c_char,
+    envp: *const *const c_char,
+    exe: Option<&[u8]>,
+    directory: Option<&[u8]>,
+) {
     let mut buffer = [0; MAX_RECORD];
     let mut writer = Writer::new(&mut buffer, Start::KIND);
     writer
         .text(Start::how, b"exec")
-        .number(Start::argc, argc.max(0) as u64)
-        .number(Start::fork, 0);
+        .number(Start::argc, argc.max(0) as u64);
     who(&mut writer);
-    let mut link = [0; 1024];
-    match read_link(c"/proc/self/exe".as_ptr(), &mut link) {
-        Some(exe) => writer.text(Start::exe, exe),
-        None => writer.unreadable(Start::exe),
-    };
-    match current_directory(&mut link) {
-        Some(directory) => writer.text(Start::cwd, directory),
-        None => writer.unreadable(Start::cwd),
-    };
-    // SAFETY: the kernel's strings.
-    unsafe {
-        writer.text(
-            Start::platform,
-            c_bytes(libc::getauxval(libc::AT_PLATFORM) as *const c_char),
-        );
-        writer.text(Start::libc, c_bytes(gnu_get_libc_version()));
+    for (tag, path) in [(Start::exe, exe), (Start::cwd, directory)] {
+        match path {
+            Some(path) => writer.text(tag, path),
+            None => writer.unreadable(tag),
+        };
     }
     writer.text(Start::shim, own_path());
     // The environment explains more than the thousandth argument does: it gets half of the room, and what is left over.
@@ -65,8 +73,11 @@ unsafe extern "C" fn began(argc: c_int, argv: *const *const c_char, envp: *const
     writer.release(former);
     // SAFETY: main's environment.
     unsafe { write_environment(&mut writer, Start::env, envp, |_| true) };
+    let all = objects::write_start(&mut writer, exe);
     session::append(writer);
-    objects::report_start();
+    if !all {
+        objects::report_rest_of_start();
+    }
 }
 
 /// Path of the shim as the loader was given it.
@@ -80,16 +91,18 @@ pub(crate) fn own_path() -> &'static [u8] {
 }
 
 fn who(writer: &mut Writer<'_>) {
-    writer.number(Start::ppid, system_call(libc::SYS_getppid, [0; 6]) as u64);
-    writer.number(Start::uid, system_call(libc::SYS_getuid, [0; 6]) as u64);
-    writer.number(
-        Start::pid_namespace,
-        namespace(c"/proc/self/ns/pid".as_ptr()),
-    );
-    writer.number(
-        Start::mount_namespace,
-        namespace(c"/proc/self/ns/mnt".as_ptr()),
-    );
+    let parent = system_call(libc::SYS_getppid, [0; 6]) as u64;
+    // SAFETY: getauxval has no preconditions. The real user id as the kernel gave it to this program.
+    let user = unsafe { libc::getauxval(libc::AT_UID) };
+    writer.number(Start::ppid, parent).number(Start::uid, user);
+    // A pid namespace is entered by a child, whose parent has no number in it, and its first process is 1.
+    let may_be_elsewhere = parent <= 1 || session::owner() == 1;
+    if may_be_elsewhere || !session::is_in_launchers_mount_namespace() {
+        let (pid, mount) = (c"/proc/self/ns/pid", c"/proc/self/ns/mnt");
+        writer
+            .number(Start::pid_namespace, namespace(pid.as_ptr()))
+            .number(Start::mount_namespace, namespace(mount.as_ptr()));
+    }
 }
 
 /// The number in `pid:[4026531836]`.
@@ -191,9 +204,11 @@ pub(crate) unsafe fn write_environment(
     // SAFETY: an array of C strings that ends with a null pointer.
     unsafe {
         while !entry.is_null() && !(*entry).is_null() {
-            let variable = c_bytes(*entry);
-            if environment::is_captured(environment::name_of(variable)) && wanted(variable) {
-                writer.text(tag, variable);
+            if environment::is_captured(name_in(*entry)) {
+                let variable = c_bytes(*entry);
+                if wanted(variable) {
+                    writer.text(tag, variable);
+                }
             }
             entry = entry.add(1);
         }
@@ -330,6 +345,7 @@ extern "C" fn in_fork_child() {
     objects::forked();
     let thread = thread::this();
     thread.busy = 0;
+    thread.open = 0; // requests that the parent has made, with numbers that count its records
     let fork = thread.fork;
     let Some(_quiet) = Quiet::begin() else { return };
     if !calls::within_rate(&calls::FORKS) {

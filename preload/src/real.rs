@@ -4,33 +4,30 @@ use crate::arch::system_call;
 use crate::elf::{self, Version};
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// A function that the shim stands in front of.
-pub(crate) struct Real {
-    name: &'static str,
-    address: AtomicUsize,
-}
+/// Where a function that the shim stands in front of is.
+///
+/// All zero at first and without its name, whose address the loader would have to fill in: a program that calls none of
+/// these functions pays for none of them at its start.
+pub(crate) struct Real(AtomicUsize);
 
 impl Real {
-    pub(crate) const fn new(name: &'static str) -> Self {
-        Real {
-            name,
-            address: AtomicUsize::new(0),
-        }
+    pub(crate) const fn new() -> Self {
+        Real(AtomicUsize::new(0))
     }
 
     /// Its address; looked up the first time, as hooks may be called before our constructor ran. 0 when there is none.
     #[inline]
-    pub(crate) fn address(&self) -> usize {
-        match self.address.load(Relaxed) {
-            0 => self.look_up(),
+    pub(crate) fn address(&self, name: &'static str) -> usize {
+        match self.0.load(Relaxed) {
+            0 => self.look_up(name),
             address => address,
         }
     }
 
     /// The same as a function pointer of type `F`, which must be the function's own type.
-    pub(crate) fn function<F: Copy>(&self) -> Option<F> {
+    pub(crate) fn function<F: Copy>(&self, name: &'static str) -> Option<F> {
         const { assert!(size_of::<F>() == size_of::<usize>()) };
-        match self.address() {
+        match self.address(name) {
             0 => None,
             // SAFETY: an address of a function whose type the caller states, see `real!`.
             address => Some(unsafe { core::mem::transmute_copy::<usize, F>(&address) }),
@@ -38,20 +35,18 @@ impl Real {
     }
 
     #[cold]
-    fn look_up(&self) -> usize {
-        let own = Real::look_up as fn(&Real) -> usize as usize;
+    fn look_up(&self, name: &'static str) -> usize {
+        let own = Real::look_up as fn(&Real, &'static str) -> usize as usize;
         let mut after_own = false;
         let address = elf::find_object(|object| {
             if !after_own {
                 after_own = object.contains(own);
                 return None;
             }
-            object
-                .symbols()?
-                .find(self.name.as_bytes(), Version::Default)
+            object.symbols()?.find(name.as_bytes(), Version::Default)
         });
         let address = address.unwrap_or(0);
-        self.address.store(address, Relaxed);
+        self.0.store(address, Relaxed);
         address
     }
 }
@@ -59,16 +54,16 @@ impl Real {
 /// Declares the real function behind an exported one and calls it: `real!(dlerror: fn() -> *mut c_char)()`.
 macro_rules! real {
     ($name:ident : $type:ty) => {{
-        static REAL: $crate::real::Real = $crate::real::Real::new(stringify!($name));
-        REAL.function::<$type>()
+        static REAL: $crate::real::Real = $crate::real::Real::new();
+        REAL.function::<$type>(stringify!($name))
     }};
 }
 
 /// Address of the real function behind an exported one; 0 when there is none.
 macro_rules! real_address {
     ($name:ident) => {{
-        static REAL: $crate::real::Real = $crate::real::Real::new(stringify!($name));
-        REAL.address()
+        static REAL: $crate::real::Real = $crate::real::Real::new();
+        REAL.address(stringify!($name))
     }};
 }
 
@@ -104,4 +99,34 @@ pub(crate) fn read_memory(address: usize, target: &mut [u8]) -> usize {
         ],
     );
     read.max(0) as usize
+}
+
+/// Whether a byte can be read at each of these addresses that is not null; also when the kernel may not be asked, as some
+/// containers do not allow the call.
+pub(crate) fn may_be_readable<const N: usize>(addresses: [usize; N]) -> bool {
+    let length = |address: usize| usize::from(address != 0);
+    let mut bytes = [0_u8; N];
+    let local = libc::iovec {
+        iov_base: bytes.as_mut_ptr().cast(),
+        iov_len: addresses.iter().map(|address| length(*address)).sum(),
+    };
+    let remote = addresses.map(|address| libc::iovec {
+        iov_base: address as *mut _,
+        iov_len: length(address),
+    });
+    let read = system_call(
+        libc::SYS_process_vm_readv,
+        [
+            crate::session::process_id() as usize,
+            &raw const local as usize,
+            1,
+            remote.as_ptr() as usize,
+            N,
+            0,
+        ],
+    );
+    match usize::try_from(read) {
+        Ok(read) => read == local.iov_len,
+        Err(_) => read != -(libc::EFAULT as isize),
+    }
 }

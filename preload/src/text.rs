@@ -17,6 +17,37 @@ pub(crate) unsafe fn c_bytes<'a>(string: *const c_char) -> &'a [u8] {
     }
 }
 
+/// The value in an environment entry of this name. Reads no further than it must: there may be hundreds of entries.
+pub(crate) unsafe fn value_in<'a>(entry: *const c_char, name: &[u8]) -> Option<&'a [u8]> {
+    if (entry as usize) < 4096 {
+        return None;
+    }
+    // SAFETY: a string; what is compared comes before the zero byte at its end, or is that.
+    unsafe {
+        for (at, byte) in name.iter().enumerate() {
+            if *entry.add(at) as u8 != *byte {
+                return None;
+            }
+        }
+        (*entry.add(name.len()) as u8 == b'=').then(|| c_bytes(entry.add(name.len() + 1)))
+    }
+}
+
+/// The name in an environment entry: all of it when it has no `=`.
+pub(crate) unsafe fn name_in<'a>(entry: *const c_char) -> &'a [u8] {
+    if (entry as usize) < 4096 {
+        return &[];
+    }
+    // SAFETY: a string; it ends with a zero byte.
+    unsafe {
+        let mut length = 0;
+        while !matches!(*entry.add(length) as u8, 0 | b'=') {
+            length += 1;
+        }
+        core::slice::from_raw_parts(entry.cast(), length)
+    }
+}
+
 /// A text in a buffer of `N` bytes; what does not fit is left out.
 pub(crate) struct Short<const N: usize> {
     bytes: [u8; N],
@@ -65,6 +96,11 @@ impl<const N: usize> Short<N> {
         }
         let digits = digits;
         self.push(digits.get(start..).unwrap_or_default())
+    }
+
+    /// Keeps only the first `length` bytes.
+    pub(crate) fn truncate(&mut self, length: usize) {
+        self.length = self.length.min(length);
     }
 
     pub(crate) fn is_full(&self) -> bool {

@@ -30,6 +30,9 @@ pub(crate) struct Thread {
     pub(crate) fork_pid: u32,
     /// Set when the `Fork` record of a vfork was already written.
     pub(crate) fork_is_ahead: u32,
+    /// The thread's id, and the process in which it was asked for.
+    pub(crate) id: u32,
+    pub(crate) id_in: u32,
     /// How many of `requests` are open.
     pub(crate) open: u32,
     pub(crate) requests: [Request; NESTED],

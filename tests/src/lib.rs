@@ -1,4 +1,19 @@
 //! What the end-to-end tests share: the built command, the real stack, and a visible way to skip.
+//!
+//! - [`lab`]: a directory with small programs in it.
+//! - [`shim`]: those programs bare and with the shim alone, and the records that it wrote.
+//! - [`trace`]: traces of the built command, read back; processes that are traced step by step.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+pub mod lab;
+pub mod shim;
+pub mod trace;
 
 use std::{
     path::{Path, PathBuf},
@@ -98,4 +113,33 @@ pub fn eventually(patience: Duration, mut holds: impl FnMut() -> bool) -> bool {
         std::thread::sleep(Duration::from_millis(20));
     }
     holds()
+}
+
+/// Whether a tool is on PATH.
+#[must_use]
+pub fn has(tool: &str) -> bool {
+    Command::new("sh")
+        .args(["-c", &format!("command -v {tool}")])
+        .output()
+        .is_ok_and(|output| output.status.success())
+}
+
+/// Whether the tests run as root.
+#[must_use]
+pub fn is_root() -> bool {
+    // SAFETY: no arguments, cannot fail.
+    unsafe { libc::geteuid() == 0 }
+}
+
+/// The Python interpreter itself, not a script that chooses one.
+///
+/// # Panics
+/// There is no `python3`.
+#[must_use]
+pub fn python() -> String {
+    let output = Command::new("python3")
+        .args(["-c", "import sys; print(sys.executable)"])
+        .output()
+        .unwrap();
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }

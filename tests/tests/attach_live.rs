@@ -7,12 +7,14 @@
     reason = "a test fails by panicking"
 )]
 
-mod trace_support;
-
 use std::{collections::BTreeSet, process::Command, time::Duration};
 
-use jittrace_tests::{eventually, skip};
-use trace_support::{Lab, Stepping, alone, base, kernel_source, python};
+use jittrace_tests::{
+    eventually,
+    lab::Lab,
+    python, skip,
+    trace::{Stepping, alone, base, kernel_source},
+};
 
 /// Loads a runtime library, asks it, starts children, and ends with status 3; one step a line.
 const SERVER: &str = r#"

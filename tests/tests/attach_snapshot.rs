@@ -7,13 +7,15 @@
     reason = "a test fails by panicking"
 )]
 
-mod trace_support;
-
 use std::{collections::BTreeSet, path::Path, process::Command, time::Duration};
 
-use jittrace_tests::{finish, jittrace, skip, stack};
+use jittrace_tests::{
+    finish, jittrace,
+    lab::Lab,
+    skip, stack,
+    trace::{PATIENCE, Stepping, interrupt},
+};
 use serde_json::Value;
-use trace_support::{Lab, PATIENCE, Stepping, interrupt};
 
 /// What a serving process has loaded before the first request. Without a driver: a runtime that finds one too old
 /// unloads it again, which no snapshot can show.

@@ -7,8 +7,6 @@
     reason = "a test fails by panicking"
 )]
 
-mod trace_support;
-
 use std::{
     ffi::OsStr,
     os::unix::fs::PermissionsExt,
@@ -17,8 +15,12 @@ use std::{
     time::Duration,
 };
 
-use jittrace_tests::{eventually, jittrace, skip};
-use trace_support::{Lab, PATIENCE, Trace, as_nobody, interrupt, is_root};
+use jittrace_tests::{
+    eventually, is_root, jittrace,
+    lab::Lab,
+    skip,
+    trace::{PATIENCE, Trace, as_nobody, interrupt},
+};
 
 /// A command of an ordinary user.
 fn ordinary(program: impl AsRef<OsStr>) -> Command {

@@ -9,17 +9,19 @@
     reason = "a test fails by panicking"
 )]
 
-mod trace_support;
-
 use std::{
     path::{Path, PathBuf},
     process::{Command, Stdio},
     time::Duration,
 };
 
-use jittrace_tests::{finish, jittrace, skip, stack};
+use jittrace_tests::{
+    finish, is_root, jittrace,
+    lab::Lab,
+    python, skip, stack,
+    trace::{Trace, alone, base, kernel_source},
+};
 use serde_json::Value;
-use trace_support::{Lab, Trace, alone, base, is_root, kernel_source, python};
 
 /// Something that one source tells and the other does not, and why that is right.
 struct Difference {

@@ -6,9 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
-mod shim_harness;
-
-use shim_harness::{Lab, SHIM};
+use jittrace_tests::{lab::Lab, shim::SHIM};
 use std::time::{Duration, Instant};
 
 /// Median of 200 interleaved pairs, as a shared machine's load changes from second to second.
@@ -16,8 +14,7 @@ use std::time::{Duration, Instant};
 #[ignore = "measures time, which a loaded machine cannot"]
 fn a_traced_true_costs_at_most_a_hundred_microseconds_more() {
     let lab = Lab::new();
-    let session = lab.file("session");
-    std::fs::write(&session, b"").unwrap();
+    let session = lab.session();
     let run = |traced: bool| {
         let mut command = lab.command("/bin/true");
         if traced {

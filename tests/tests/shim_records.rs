@@ -6,11 +6,16 @@
     reason = "a test fails by panicking"
 )]
 
-mod shim_harness;
-
+use jittrace_tests::{
+    has,
+    lab::Lab,
+    python,
+    shim::{SHIM, Session, name_of},
+    skip,
+};
 use jittrace_wire::OPTIONS_VARIABLE;
 use jittrace_wire::record::Record;
-use shim_harness::{Lab, SHIM, Session, has, name_of, python, skip};
+use std::path::Path;
 use std::process::Command;
 
 macro_rules! fixture {
@@ -19,7 +24,11 @@ macro_rules! fixture {
     };
 }
 
-fn traced(lab: &Lab, program: &str, arguments: &[&str]) -> (shim_harness::Outcome, Session) {
+fn traced(
+    lab: &Lab,
+    program: &str,
+    arguments: &[&str],
+) -> (jittrace_tests::shim::Outcome, Session) {
     lab.traced(&|command: &mut Command| {
         *command = lab.command(program);
         command.args(arguments);
@@ -379,7 +388,7 @@ fn a_cleared_environment_is_followed_when_asked() {
         *command = lab.command("sh");
         command
             .args(["-c", "env -i /usr/bin/env"])
-            .env(OPTIONS_VARIABLE, "follow-clean-env");
+            .env(OPTIONS_VARIABLE, "another,follow-clean-env");
     });
     assert!(outcome.stdout.contains("JITTRACE_SESSION="), "{outcome:?}");
     let starts = session.all(|_, record| match record {
@@ -403,7 +412,7 @@ fn credentials_do_not_leave_the_program() {
             .env("CUDA_HOME", "/opt/cuda")
             .env("SOMETHING", "hunter2");
     });
-    let text = std::fs::read(lab.file("session")).unwrap();
+    let text = session.bytes();
     let in_command_line = session.all(|_, record| match record {
         Record::Start(start) if name_of(start.exe) == "true" => Some((
             start
@@ -447,7 +456,10 @@ fn interpreters() -> Vec<(String, String)> {
         let names = versions.map(|entry| entry.file_name().to_string_lossy().into_owned());
         match names.filter(|name| name.starts_with(wanted)).max() {
             Some(name) => found.push((name.clone(), format!("{root}/versions/{name}/bin/python3"))),
-            None => skip(&format!("no Python {wanted}x under {root}/versions")),
+            None => skip(
+                "interpreters",
+                &format!("no Python {wanted}x under {root}/versions"),
+            ),
         }
     }
     found
@@ -706,6 +718,210 @@ open("log", "w").write("nvcc fatal   : in a file\n"); open("log").read()
     );
 }
 
+/// However a program is started, the path told for it is the one that the kernel knows.
+#[test]
+fn a_start_tells_the_file_that_runs() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let lab = Lab::new();
+    let program = lab.cc("real/program", fixture!("own_path.c"), &[]);
+    symlink("real", lab.file("linked")).unwrap();
+    symlink("../linked/./program", lab.file("real/relative")).unwrap();
+    symlink(lab.file("real/relative"), lab.file("absolute")).unwrap();
+    symlink("/proc/self/exe", lab.file("magic")).unwrap();
+    std::fs::create_dir(lab.file("a")).unwrap();
+    let script = |name: &str, interpreter: &Path| {
+        let path = lab.file(name);
+        std::fs::write(&path, format!("#!{} x\n", interpreter.display())).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    };
+    let first = script("script", &lab.file("absolute"));
+    let second = script("nested", &first);
+    let loader = "/lib64/ld-linux-x86-64.so.2";
+    let at = |name: &str| lab.file(name).display().to_string();
+    let own = program.display().to_string();
+    let cases: &[&[&str]] = &[
+        &[&own],
+        &[&at("absolute")],
+        &[&at("linked/relative")],
+        &["./real/program"],
+        &["linked/../a//../real/./program"],
+        &["env", "-C", "a", "../absolute"],
+        &["env", "-C", "/", &own],
+        &["sh", "-c", "PATH=linked; export PATH; program"],
+        &[&own, &own],
+        &[first.to_str().unwrap()],
+        &[second.to_str().unwrap(), "y"],
+        &[&own, "by-descriptor", &own],
+        &[&own, "by-descriptor", "/proc/self/exe"],
+        &["sh", "-c", "exec 7<real/program; exec /proc/self/fd/7"],
+        &["sh", "-c", "exec 7<real/program; exec /dev/fd/7"],
+        &[loader, &own],
+        &["sh", "-c", "cd a; rmdir ../a; exec ../real/program"],
+        &["sh", "-c", "cp real/program copy; exec ./copy"],
+    ];
+    for case in cases {
+        let _ = std::fs::create_dir(lab.file("a"));
+        let (outcome, session) = traced(&lab, case[0], &case[1..]);
+        let told = session.all(|_, record| match record {
+            Record::Start(start) if start.how.value == "exec" => {
+                let program = start.objects.iter().next().unwrap();
+                Some((start.exe.value.to_owned(), program.device, program.inode))
+            }
+            _ => None,
+        });
+        let Some((exe, device, inode)) = told.last().cloned() else {
+            panic!("{case:?}: {outcome:?}")
+        };
+        // The loader run by hand maps the program as one more object, whose path the link map has.
+        if case[0] == loader {
+            let loader = std::fs::canonicalize(loader).unwrap();
+            assert_eq!(exe, loader.to_str().unwrap(), "{case:?}");
+            continue;
+        }
+        assert_eq!(exe, outcome.stdout.trim_end(), "{case:?}: {outcome:?}");
+        use std::os::unix::fs::MetadataExt;
+        let file = std::fs::metadata(&exe).unwrap();
+        assert_eq!((device, inode), (file.dev(), file.ino()), "{case:?}");
+    }
+}
+
+/// Namespaces are told where they may differ from the launcher's, and they are the process's own.
+#[test]
+fn a_start_in_other_namespaces_tells_which() {
+    let lab = Lab::new();
+    let namespaces = |program: &str, arguments: &[&str]| {
+        let (outcome, session) = traced(&lab, program, arguments);
+        let told = session.all(|_, record| match record {
+            Record::Start(start) if name_of(start.exe) == "readlink" => {
+                Some((start.pid_namespace, start.mount_namespace))
+            }
+            _ => None,
+        });
+        let numbers: Vec<u64> = outcome
+            .stdout
+            .lines()
+            .filter_map(|line| line.split(['[', ']']).nth(1)?.parse().ok())
+            .collect();
+        (told, numbers, outcome)
+    };
+    let own = ["/proc/self/ns/pid", "/proc/self/ns/mnt"];
+    let (told, numbers, _) = namespaces("readlink", &own);
+    assert_eq!((told.as_slice(), numbers.len()), ([(0, 0)].as_slice(), 2));
+    let readlink = "readlink /proc/self/ns/pid /proc/self/ns/mnt; :";
+    let cases: &[&[&str]] = &[
+        &["--mount", "sh", "-c", readlink],
+        &[
+            "--mount",
+            "--pid",
+            "--fork",
+            "--mount-proc",
+            "sh",
+            "-c",
+            readlink,
+        ],
+        &[
+            "--mount",
+            "--pid",
+            "--fork",
+            "--mount-proc",
+            "sh",
+            "-c",
+            "sh -c 'sh -c \"readlink /proc/self/ns/pid /proc/self/ns/mnt; :\"; :'; :",
+        ],
+    ];
+    for case in cases {
+        let (told, inside, outcome) = namespaces("unshare", case);
+        if !outcome.status.success() {
+            return skip(
+                "a_start_in_other_namespaces_tells_which",
+                &format!("unshare does not work here: {}", outcome.stderr),
+            );
+        }
+        assert_eq!(told, [(inside[0], inside[1])], "{case:?}");
+        assert_ne!(inside[1], numbers[1], "{case:?}");
+    }
+    // A pid namespace alone: its first process tells.
+    let (told, _, _) = namespaces(
+        "unshare",
+        &["--pid", "--fork", "readlink", "/proc/self/ns/mnt"],
+    );
+    assert!(
+        matches!(told.as_slice(), [(pid, mount)] if *pid != 0 && *pid != numbers[0] && *mount == numbers[1]),
+        "{told:?}"
+    );
+}
+
+/// What has no room in the record of the start follows in one of its own, and nothing is told twice.
+#[test]
+fn objects_that_have_no_room_in_the_start_follow_it() {
+    let lab = Lab::new();
+    let (_, session) = lab.traced(&|command| {
+        *command = lab.command("/bin/true");
+        for number in 0..3 {
+            command.env(format!("CUDA_{number}"), "x".repeat(2600));
+        }
+    });
+    let told = session.all(|_, record| match record {
+        Record::Start(start) => Some(start.objects.iter().map(|o| o.base).collect::<Vec<_>>()),
+        Record::ObjectLoaded(loaded) if loaded.how.value == "start" => {
+            Some(loaded.objects.iter().map(|o| o.base).collect())
+        }
+        _ => None,
+    });
+    let mut bases: Vec<u64> = told.concat();
+    assert!(told.len() == 2 && bases.len() >= 3, "{told:?}");
+    bases.sort_unstable();
+    bases.dedup();
+    assert_eq!(bases.len(), told.concat().len(), "{told:?}");
+}
+
+/// What a process asked for is settled by itself, not by its children, which number their records anew.
+#[test]
+fn requests_are_settled_by_who_made_them() {
+    let lab = Lab::new();
+    let source = r#"
+        #include <dlfcn.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        int main(void) {
+            void *math = dlopen("libm.so.6", RTLD_NOW);
+            if (!vfork()) { access("/nonexistent/cuda.h", R_OK); _exit(0); }
+            if (!fork()) { dlopen("libm.so.6", RTLD_NOW); access("/nonexistent/cuda.h", R_OK); _exit(0); }
+            wait(0); wait(0);
+            return dlsym(math, "cos") == 0;
+        }"#;
+    let program = lab.cc("asks", source, &["-ldl"]);
+    let (outcome, session) = traced(&lab, program.to_str().unwrap(), &[]);
+    assert!(outcome.status.success(), "{outcome:?}");
+    let requests = session.all(|header, record| match record {
+        Record::DlRequest(_) => Some((header.pid, header.sequence)),
+        _ => None,
+    });
+    let mut settled = session.all(|header, record| match record {
+        Record::DlSettled(settled) => Some((
+            (header.pid, settled.request as u32),
+            settled.by.value.to_owned(),
+        )),
+        _ => None,
+    });
+    settled.sort_by_key(|(request, _)| requests.iter().position(|known| known == request));
+    let (who, by): (Vec<_>, Vec<_>) = settled.into_iter().unzip();
+    assert_eq!(who, requests);
+    assert_eq!(by, ["handle", "next"]);
+}
+
+/// The clock is read in two ways, which agree.
+#[test]
+fn the_records_of_a_thread_go_on_in_time() {
+    let lab = Lab::new();
+    let source = "#include <dlfcn.h>\nint main(void) { for (int i = 0; i < 40; i++) { dlopen(\"libnope.so\", RTLD_NOW); dlerror(); } return 0; }";
+    let program = lab.cc("loads", source, &["-ldl"]);
+    let (_, session) = traced(&lab, program.to_str().unwrap(), &[]);
+    let times = session.all(|header, _| Some(header.time));
+    assert!(times.len() > 80 && times.is_sorted(), "{times:?}");
+}
+
 #[test]
 fn a_start_tells_who_and_where_and_an_end_its_code() {
     let lab = Lab::new();
@@ -718,14 +934,13 @@ fn a_start_tells_who_and_where_and_an_end_its_code() {
             name_of(start.exe).to_owned(),
             start.ppid,
             header.pid,
-            start.pid_namespace != 0,
         )),
         _ => None,
     });
     assert_eq!(starts.len(), 2);
     assert_eq!(
-        (starts[0].0.as_str(), starts[0].1.as_str(), starts[0].4),
-        ("exec", "ends", true)
+        (starts[0].0.as_str(), starts[0].1.as_str()),
+        ("exec", "ends")
     );
     assert_eq!(
         (starts[1].0.as_str(), starts[1].2),
@@ -738,17 +953,22 @@ fn a_start_tells_who_and_where_and_an_end_its_code() {
     ends.sort_unstable();
     assert_eq!(ends, [3, 300]);
     let loaded = session.all(|_, record| match record {
-        Record::ObjectLoaded(loaded) if loaded.how.value == "start" => Some(
-            loaded
+        Record::Start(start) if start.how.value == "exec" => Some(
+            start
                 .objects
                 .iter()
-                .map(|object| object.path.to_owned())
+                .map(|object| (object.path.to_owned(), object.device, object.inode))
                 .collect::<Vec<_>>(),
         ),
         _ => None,
     });
+    let file = std::fs::metadata(&program).unwrap();
+    use std::os::unix::fs::MetadataExt;
+    assert_eq!(loaded[0][0], (String::new(), file.dev(), file.ino()));
     assert!(
-        loaded[0][0].is_empty() && loaded[0].iter().any(|path| path.ends_with("libc.so.6")),
+        loaded[0]
+            .iter()
+            .any(|(path, ..)| path.ends_with("libc.so.6")),
         "{loaded:?}"
     );
     let (_, session) = traced(&lab, program.to_str().unwrap(), &["x"]);
@@ -790,7 +1010,10 @@ fn beyond_the_rate_guard_events_are_counted() {
 #[test]
 fn many_writers_do_not_damage_one_file() {
     if !has("xargs") {
-        return skip("xargs is not installed");
+        return skip(
+            "many_writers_do_not_damage_one_file",
+            "xargs is not installed",
+        );
     }
     let lab = Lab::new();
     let (_, session) = traced(

@@ -65,13 +65,55 @@ pub const NAMES: &[&str] = &[
 ];
 
 /// Whether the variable of this name may be captured.
+///
+/// Asked for every variable at every start of a program: which entries may fit is told by the first two letters.
 #[must_use]
 pub fn is_captured(name: &[u8]) -> bool {
-    (NAMES.iter().any(|known| known.as_bytes() == name)
-        || PREFIXES
-            .iter()
-            .any(|prefix| name.starts_with(prefix.as_bytes())))
-        && !crate::secrets::is_secret_name(name)
+    let [first, second, ..] = name else {
+        return false;
+    };
+    let mut candidates = BEGINNINGS[0][letter(*first)] & BEGINNINGS[1][letter(*second)];
+    while candidates != 0 {
+        let number = candidates.trailing_zeros() as usize;
+        candidates &= candidates - 1;
+        let fits = match number.checked_sub(PREFIXES.len()) {
+            None => PREFIXES
+                .get(number)
+                .is_some_and(|prefix| name.starts_with(prefix.as_bytes())),
+            Some(number) => NAMES
+                .get(number)
+                .is_some_and(|known| known.as_bytes() == name),
+        };
+        if fits {
+            return !crate::secrets::is_secret_name(name);
+        }
+    }
+    false
+}
+
+/// Bit `n` of `BEGINNINGS[i][l]` says that byte `i` of entry `n`, prefixes before names, is the letter `l`.
+static BEGINNINGS: [[u64; LETTERS]; 2] = {
+    assert!(PREFIXES.len() + NAMES.len() <= 64, "one bit an entry");
+    let mut table = [[0; LETTERS]; 2];
+    let mut number = 0;
+    while number < PREFIXES.len() + NAMES.len() {
+        let entry = if number < PREFIXES.len() {
+            PREFIXES[number].as_bytes()
+        } else {
+            NAMES[number - PREFIXES.len()].as_bytes()
+        };
+        table[0][letter(entry[0])] |= 1 << number;
+        table[1][letter(entry[1])] |= 1 << number;
+        number += 1;
+    }
+    table
+};
+
+const LETTERS: usize = 32;
+
+/// The low bits tell the letters apart; other bytes that share them are sorted out by the comparison that follows.
+const fn letter(byte: u8) -> usize {
+    byte as usize % LETTERS
 }
 
 /// The name in a `NAME=VALUE` entry; the whole entry when it has no `=`.
@@ -96,6 +138,11 @@ mod tests {
             ("USER", false),
             ("AWS_SECRET_ACCESS_KEY", false),
             ("PATHS", false),
+            ("CC", true),
+            ("C", false),
+            ("path", false),
+            ("JAX", false),
+            ("JAX_PLATFORMS", true),
             ("", false),
         ];
         for (name, expected) in cases {

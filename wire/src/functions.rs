@@ -19,38 +19,38 @@ pub struct Family {
 }
 
 /// The runtime library.
-pub const CUDART: Family = Family {
+pub const CUDART: &Family = &Family {
     name: "cudart",
     soname: "libcudart",
     versions: &["libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13"],
 };
 /// The run-time compiler.
-pub const NVRTC: Family = Family {
+pub const NVRTC: &Family = &Family {
     name: "nvrtc",
     soname: "libnvrtc",
     versions: &["libnvrtc.so.12", "libnvrtc.so.13"],
 };
 /// The device linker. Its functions carry their release in the name, so hardly any is in every release.
-pub const NVJITLINK: Family = Family {
+pub const NVJITLINK: &Family = &Family {
     name: "nvjitlink",
     soname: "libnvJitLink",
     versions: &[],
 };
 /// The driver, which has no symbol versions.
-pub const LIBCUDA: Family = Family {
+pub const LIBCUDA: &Family = &Family {
     name: "libcuda",
     soname: "libcuda.so",
     versions: &[],
 };
 /// The management library.
-pub const NVML: Family = Family {
+pub const NVML: &Family = &Family {
     name: "nvml",
     soname: "libnvidia-ml",
     versions: &[],
 };
 
 /// Every family.
-pub const FAMILIES: &[Family] = &[CUDART, NVRTC, NVJITLINK, LIBCUDA, NVML];
+pub const FAMILIES: &[&Family] = &[CUDART, NVRTC, NVJITLINK, LIBCUDA, NVML];
 
 /// What is read when a watched function returns. Arguments are numbered from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,14 +93,14 @@ pub struct Watched {
     /// Exported name. A `*` at the end stands for a release, `__nvJitLinkCreate_*` for `__nvJitLinkCreate_12_9`.
     pub name: &'static str,
     /// The library that exports it.
-    pub family: Family,
+    pub family: &'static Family,
     /// What is read when it returns.
     pub capture: Capture,
     /// Symbol versions under which every release of that SONAME exports it; empty for functions reached by look-up only.
     pub linked: &'static [&'static str],
 }
 
-const fn looked_up(name: &'static str, family: Family, capture: Capture) -> Watched {
+const fn looked_up(name: &'static str, family: &'static Family, capture: Capture) -> Watched {
     Watched {
         name,
         family,
@@ -109,7 +109,7 @@ const fn looked_up(name: &'static str, family: Family, capture: Capture) -> Watc
     }
 }
 
-const fn linked(name: &'static str, family: Family, capture: Capture) -> Watched {
+const fn linked(name: &'static str, family: &'static Family, capture: Capture) -> Watched {
     Watched {
         name,
         family,
@@ -180,7 +180,7 @@ pub fn find(name: &[u8]) -> Option<usize> {
 
 /// The family that a SONAME or file name belongs to.
 #[must_use]
-pub fn family_of(soname: &[u8]) -> Option<Family> {
+pub fn family_of(soname: &[u8]) -> Option<&'static Family> {
     FAMILIES
         .iter()
         .copied()

@@ -37,7 +37,7 @@ pub use kinds::{
 pub const MAGIC: [u8; 4] = [0xff, b'J', b'T', b'R'];
 
 /// Version of the header and of the meaning of the fields.
-pub const FORMAT_VERSION: u8 = 1;
+pub const FORMAT_VERSION: u8 = 2;
 
 /// Bytes before the first field.
 pub const HEADER_LENGTH: usize = 40;

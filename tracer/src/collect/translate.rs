@@ -113,8 +113,8 @@ impl Translate {
         if fresh {
             process.bases.clear();
         }
-        if let Record::ObjectLoaded(loaded) = record {
-            let seen = loaded.objects.iter().filter(|o| !o.path.is_empty());
+        if let Some(objects) = mapped_by(record) {
+            let seen = objects.iter().filter(|o| !o.path.is_empty());
             process
                 .bases
                 .extend(seen.map(|o| (o.base, o.path.to_owned())));
@@ -122,7 +122,8 @@ impl Translate {
         if let Record::ObjectLoaded(loaded) = record
             && (fresh || !process.early.is_empty())
         {
-            process.early.push((at, objects(loaded, None)));
+            let early = objects(&loaded.objects, None, false);
+            process.early.push((at, early.collect()));
             return;
         }
         match record {
@@ -248,7 +249,8 @@ impl Translate {
             unread,
             ..ProcessStart::default()
         }))));
-        for (at, objects) in early {
+        let first = [(at, objects(&start.objects, None, true).collect())];
+        for (at, objects) in early.into_iter().chain(first) {
             for object in objects {
                 sink.put(at.draft(Body::LibraryLoaded(Box::new(LibraryLoaded {
                     at_start: true,
@@ -404,7 +406,8 @@ impl Translate {
                 request.loaded = true;
                 request.clone()
             });
-        for object in objects(loaded, request.map(|r| r.event)) {
+        let at_start = loaded.how.value == "start";
+        for object in objects(&loaded.objects, request.map(|r| r.event), at_start) {
             sink.put(at.draft(Body::LibraryLoaded(Box::new(object))));
         }
     }
@@ -580,21 +583,31 @@ impl Translate {
     }
 }
 
+/// The objects that a record tells to be mapped.
+fn mapped_by<'a>(record: &Record<'a>) -> Option<List<'a, record::Object<'a>>> {
+    match record {
+        Record::Start(start) => Some(start.objects),
+        Record::ObjectLoaded(loaded) => Some(loaded.objects),
+        _ => None,
+    }
+}
+
 /// The objects of a record, without their searches.
-fn objects(loaded: &record::ObjectLoaded<'_>, request: Option<EventId>) -> Vec<LibraryLoaded> {
-    loaded
-        .objects
-        .iter()
+fn objects<'a>(
+    list: &List<'a, record::Object<'a>>,
+    request: Option<EventId>,
+    at_start: bool,
+) -> impl Iterator<Item = LibraryLoaded> + 'a {
+    list.iter()
         .filter(|object| !object.path.is_empty())
-        .map(|object| LibraryLoaded {
+        .map(move |object| LibraryLoaded {
             path: object.path.to_owned(),
             request,
             dev: Some(object.device).filter(|d| *d != 0),
             ino: Some(object.inode).filter(|i| *i != 0),
-            at_start: loaded.how.value == "start",
+            at_start,
             ..LibraryLoaded::default()
         })
-        .collect()
 }
 
 /// A variable as the user set it: without the shim in LD_PRELOAD and without the session's own variables.

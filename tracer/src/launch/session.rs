@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use jittrace_wire::SESSION_NAME;
 use thiserror::Error;
 
 /// The shim, built by `build.rs`.
@@ -44,7 +45,7 @@ impl Session {
         };
         let directory = fresh_directory(&place).map_err(wrap)?;
         let session = Session {
-            records: directory.join("session"),
+            records: directory.join(session_name(&directory)),
             shim: directory.join(SHIM_NAME),
             directory,
         };
@@ -116,6 +117,18 @@ fn fresh_directory(place: &Path) -> io::Result<PathBuf> {
         }
     }
     Err(last)
+}
+
+/// The session file's name, which tells the shim which mount it lies on for us ([`jittrace_wire::launcher_mount`]).
+///
+/// Where the kernel does not tell the mount (before 5.8) the shim asks for its namespaces each time.
+fn session_name(directory: &Path) -> String {
+    use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+    let mount = statx(CWD, directory, AtFlags::empty(), StatxFlags::MNT_ID)
+        .ok()
+        .filter(|status| status.stx_mask & StatxFlags::MNT_ID.bits() != 0)
+        .map(|status| status.stx_mnt_id.to_string());
+    format!("{SESSION_NAME}{}", mount.unwrap_or_default())
 }
 
 fn write_file(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {

@@ -120,9 +120,10 @@ records! {
         3 argc: u64,
         /// For a fork child: sequence of the parent's [`Fork`] record; 0 for a start by exec.
         4 fork: u64,
-        /// Inode of `/proc/self/ns/pid`; 0 when unknown.
+        /// Inode of `/proc/self/ns/pid`. 0: the same as that of the process that made this one, or of the launcher
+        /// (see [`crate::launcher_mount`]).
         5 pid_namespace: u64,
-        /// Inode of `/proc/self/ns/mnt`; 0 when unknown.
+        /// Inode of `/proc/self/ns/mnt`. 0: the launcher's.
         6 mount_namespace: u64,
         /// `exec` or `fork`.
         7 how: Text<'a>,
@@ -130,16 +131,16 @@ records! {
         8 exe: Text<'a>,
         /// Current directory.
         9 cwd: Text<'a>,
-        /// `AT_PLATFORM`, which the loader puts for `$PLATFORM`.
-        10 platform: Text<'a>,
-        /// `gnu_get_libc_version()`.
-        11 libc: Text<'a>,
+        // 10 and 11 held what the collector knows by itself: $PLATFORM, libc's release.
         /// The arguments, credentials masked.
         12 argv: List<'a, Text<'a>>,
         /// `NAME=VALUE` of the variables in [`crate::environment`].
         13 env: List<'a, Text<'a>>,
         /// The path of the shim in this process.
         14 shim: Text<'a>,
+        /// For a start by exec: the objects mapped when the process began, the program first. Those that did not fit
+        /// follow in [`ObjectLoaded`] records.
+        15 objects: List<'a, Object<'a>>,
     }
 
     /// The process ends by its own will. Absent after a signal, after exec and after a raw system call.

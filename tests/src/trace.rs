@@ -1,15 +1,10 @@
-//! Traces of the built command, read back, and small programs to trace.
-#![allow(dead_code, reason = "each test file uses its part")]
-#![allow(
-    clippy::panic,
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a test fails by panicking"
-)]
+//! Traces of the built command, read back, and processes that are traced step by step.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io::Write,
+    ffi::OsStr,
+    fs,
+    io::{Read, Write},
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -17,17 +12,18 @@ use std::{
     time::Duration,
 };
 
-use jittrace_tests::{eventually, jittrace, skip};
 use serde_json::Value;
+
+use crate::{eventually, jittrace, lab::Lab, skip};
 
 /// Set where the kernel source must work: then a test that cannot use it fails instead of being skipped.
 const REQUIRE: &str = "JITTRACE_TESTS_REQUIRE_EBPF";
 
 /// How long anything may take on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One kernel source at a time: some tests count what is loaded.
-pub(crate) fn alone() -> MutexGuard<'static, ()> {
+pub fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE
         .lock()
@@ -35,7 +31,7 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
 }
 
 /// Whether the kernel source works here, as `jittrace doctor` finds it; says that the test is skipped otherwise.
-pub(crate) fn kernel_source(test: &str) -> bool {
+pub fn kernel_source(test: &str) -> bool {
     static WORKS: OnceLock<bool> = OnceLock::new();
     let works = *WORKS.get_or_init(|| {
         let output = Command::new(jittrace())
@@ -64,14 +60,21 @@ pub(crate) fn kernel_source(test: &str) -> bool {
 
 /// A trace that was read back.
 #[derive(Debug)]
-pub(crate) struct Trace {
-    pub(crate) header: Value,
-    pub(crate) events: Vec<Value>,
+pub struct Trace {
+    /// Its first line.
+    pub header: Value,
+    /// Its events, in order of arrival.
+    pub events: Vec<Value>,
 }
 
 impl Trace {
-    pub(crate) fn read(path: &Path) -> Trace {
-        let text = std::fs::read_to_string(path).unwrap();
+    /// Reads a trace file.
+    ///
+    /// # Panics
+    /// It cannot be read, or is no trace.
+    #[must_use]
+    pub fn read(path: &Path) -> Trace {
+        let text = fs::read_to_string(path).unwrap();
         let mut lines = text.lines().map(|l| serde_json::from_str(l).unwrap());
         Trace {
             header: lines.next().unwrap(),
@@ -80,7 +83,7 @@ impl Trace {
     }
 
     /// The events of a kind that tell a fact first.
-    pub(crate) fn kind(&self, kind: &str) -> Vec<&Value> {
+    pub fn kind(&self, kind: &str) -> Vec<&Value> {
         self.events
             .iter()
             .filter(|e| e["kind"] == kind && e["same_as"].is_null())
@@ -88,7 +91,7 @@ impl Trace {
     }
 
     /// State of a source in the header.
-    pub(crate) fn source(&self, name: &str) -> (&str, &str) {
+    pub fn source(&self, name: &str) -> (&str, &str) {
         let source = self.header["sources"]
             .as_array()
             .unwrap()
@@ -102,7 +105,7 @@ impl Trace {
     }
 
     /// Which sources told each fact: by the number of its first event.
-    pub(crate) fn witnesses(&self) -> BTreeMap<u64, BTreeSet<&str>> {
+    pub fn witnesses(&self) -> BTreeMap<u64, BTreeSet<&str>> {
         let mut witnesses: BTreeMap<u64, BTreeSet<&str>> = BTreeMap::new();
         for event in &self.events {
             let fact = event["same_as"].as_u64().or(event["id"].as_u64()).unwrap();
@@ -116,7 +119,7 @@ impl Trace {
 }
 
 /// The last part of a path in a field.
-pub(crate) fn base<'a>(event: &'a Value, field: &str) -> &'a str {
+pub fn base<'a>(event: &'a Value, field: &str) -> &'a str {
     event[field]
         .as_str()
         .unwrap_or_default()
@@ -125,66 +128,9 @@ pub(crate) fn base<'a>(event: &'a Value, field: &str) -> &'a str {
         .unwrap_or_default()
 }
 
-/// A directory with small programs in it that any user may run.
-pub(crate) struct Lab {
-    directory: tempfile::TempDir,
-}
-
 impl Lab {
-    pub(crate) fn new() -> Lab {
-        use std::os::unix::fs::PermissionsExt;
-        let directory = tempfile::tempdir().unwrap();
-        std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
-        Lab { directory }
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        self.directory.path()
-    }
-
-    pub(crate) fn file(&self, name: &str) -> PathBuf {
-        self.path().join(name)
-    }
-
-    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.file(name);
-        std::fs::write(&path, text).unwrap();
-        path
-    }
-
-    pub(crate) fn cc(&self, output: &str, source: &str, flags: &[&str]) -> PathBuf {
-        let target = self.file(output);
-        std::fs::create_dir_all(target.parent().unwrap()).unwrap();
-        let file = self.write(&format!("{}.c", output.replace('/', "_")), source);
-        let compiled = Command::new("cc")
-            .current_dir(self.path())
-            .args(["-w", "-O1", "-D_GNU_SOURCE", "-o"])
-            .arg(&target)
-            .arg(&file)
-            .args(flags)
-            .output()
-            .unwrap();
-        assert!(
-            compiled.status.success(),
-            "{output}: {}",
-            String::from_utf8_lossy(&compiled.stderr)
-        );
-        target
-    }
-
-    /// A stand-in for a CUDA runtime that answers 12040, with the symbol version that the real one has.
-    pub(crate) fn cudart(&self, output: &str) -> PathBuf {
-        let map = self.write("cudart.map", "libcudart.so.12 { global: *; };\n");
-        let script = format!("-Wl,--version-script={}", map.display());
-        self.cc(
-            output,
-            "int cudaRuntimeGetVersion(int *v) { *v = 12040; return 0; }",
-            &["-shared", "-fPIC", "-Wl,-soname,libcudart.so.12", &script],
-        )
-    }
-
     /// `jittrace` with the trace in this lab.
-    pub(crate) fn jittrace(&self, trace: &str) -> Command {
+    pub fn jittrace(&self, trace: &str) -> Command {
         let mut command = Command::new(jittrace());
         command
             .args(["--no-tui", "--report", "none", "-o"])
@@ -195,7 +141,7 @@ impl Lab {
     }
 
     /// `jittrace attach` to a process, once it follows it.
-    pub(crate) fn attach(&self, trace: &str, pid: u32) -> Attached {
+    pub fn attach(&self, trace: &str, pid: u32) -> Attached {
         let path = self.file(trace);
         let child = Command::new(jittrace())
             .args(["attach", "--report", "none", "-o"])
@@ -207,8 +153,7 @@ impl Lab {
         let attached = Attached { child, path };
         assert!(
             eventually(PATIENCE, || {
-                std::fs::read_to_string(&attached.path)
-                    .is_ok_and(|text| text.contains("\"found\":true"))
+                fs::read_to_string(&attached.path).is_ok_and(|text| text.contains("\"found\":true"))
             }),
             "the attach has not begun"
         );
@@ -217,14 +162,14 @@ impl Lab {
 }
 
 /// A running `jittrace attach`.
-pub(crate) struct Attached {
+pub struct Attached {
     child: Child,
     path: PathBuf,
 }
 
 impl Attached {
     /// Waits for its end, which the end of the process brings.
-    pub(crate) fn end(self) -> Trace {
+    pub fn end(self) -> Trace {
         let output = self.child.wait_with_output().unwrap();
         assert!(
             output.status.success(),
@@ -235,13 +180,17 @@ impl Attached {
     }
 
     /// Ends it as Ctrl-C does.
-    pub(crate) fn interrupt(self) -> Trace {
+    pub fn interrupt(self) -> Trace {
         interrupt(self.child.id());
         self.end()
     }
 }
 
-pub(crate) fn interrupt(pid: u32) {
+/// Sends what Ctrl-C sends.
+///
+/// # Panics
+/// There is no such process.
+pub fn interrupt(pid: u32) {
     let status = Command::new("kill")
         .args(["-INT", &pid.to_string()])
         .status()
@@ -250,12 +199,17 @@ pub(crate) fn interrupt(pid: u32) {
 }
 
 /// A process that waits for a line before each of its steps.
-pub(crate) struct Stepping {
-    pub(crate) child: Child,
+pub struct Stepping {
+    /// The process.
+    pub child: Child,
 }
 
 impl Stepping {
-    pub(crate) fn start(command: &mut Command) -> Stepping {
+    /// Starts it.
+    ///
+    /// # Panics
+    /// It does not start.
+    pub fn start(command: &mut Command) -> Stepping {
         let child = command
             .env_remove("LD_PRELOAD")
             .stdin(Stdio::piped())
@@ -265,20 +219,21 @@ impl Stepping {
         Stepping { child }
     }
 
-    pub(crate) fn pid(&self) -> u32 {
+    /// Its process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// Lets it go on.
-    pub(crate) fn step(&mut self) {
+    pub fn step(&mut self) {
         let input = self.child.stdin.as_mut().unwrap();
         input.write_all(b"\n").unwrap();
         input.flush().unwrap();
     }
 
     /// Waits for a line that it prints.
-    pub(crate) fn line(&mut self) -> String {
-        use std::io::Read;
+    pub fn line(&mut self) -> String {
         let output = self.child.stdout.as_mut().unwrap();
         let mut line = Vec::new();
         let mut byte = [0];
@@ -297,22 +252,8 @@ impl Drop for Stepping {
     }
 }
 
-/// The interpreter itself, not a script that chooses one.
-pub(crate) fn python() -> String {
-    let output = Command::new("python3")
-        .args(["-c", "import sys; print(sys.executable)"])
-        .output()
-        .unwrap();
-    String::from_utf8_lossy(&output.stdout).trim().to_owned()
-}
-
-pub(crate) fn is_root() -> bool {
-    // SAFETY: no arguments, cannot fail.
-    unsafe { libc::geteuid() == 0 }
-}
-
 /// Runs a command as nobody.
-pub(crate) fn as_nobody(program: impl AsRef<std::ffi::OsStr>) -> Command {
+pub fn as_nobody(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     command.uid(65534).gid(65534);
     command
