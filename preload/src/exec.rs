@@ -7,8 +7,8 @@ use crate::arch::with_stack;
 use crate::target::{self, Target};
 use crate::text::{Short, c_bytes};
 use crate::thread::{self, Quiet};
-use crate::{dl, process, python, session};
-use core::ffi::{c_char, c_int, c_void};
+use crate::{dl, process, python, real, session};
+use core::ffi::{c_char, c_int};
 use core::ptr::null;
 use jittrace_wire::record::{ExecAttempt, ExecFailed, MAX_RECORD, NotFollowed, Spawned, Writer};
 use jittrace_wire::{OPTIONS_VARIABLE, SESSION_VARIABLE};
@@ -256,6 +256,15 @@ unsafe fn attempt(
     attempt: &Attempt,
     make: &mut dyn FnMut(Strings) -> isize,
 ) -> (Option<u32>, isize) {
+    // A wrong address is for the kernel to refuse.
+    let pointers = [
+        attempt.path as usize,
+        attempt.argv as usize,
+        attempt.envp as usize,
+    ];
+    if !session::is_on() || !real::may_be_readable(pointers) {
+        return (None, make(attempt.envp));
+    }
     // SAFETY: arguments of an exec call.
     let Some((sequence, environment)) = (unsafe { record(attempt) }) else {
         return (None, make(attempt.envp));
@@ -389,14 +398,8 @@ unsafe extern "C" fn change_and_make(memory: *mut u8, change: *mut u8) -> isize 
     }
 }
 
-/// After an exec that came back.
-unsafe fn exec_failed(sequence: Option<u32>, path: *const c_char) {
-    let Some(sequence) = sequence else { return };
-    let Some(_quiet) = Quiet::begin() else { return };
-    report_failure(sequence, thread::errno(), path);
-}
-
 fn report_failure(sequence: u32, errno: c_int, path: *const c_char) {
+    let Some(_quiet) = Quiet::begin() else { return };
     let mut buffer = [0; 4352];
     let mut writer = Writer::new(&mut buffer, ExecFailed::KIND);
     writer
@@ -407,8 +410,7 @@ fn report_failure(sequence: u32, errno: c_int, path: *const c_char) {
     session::append(writer);
 }
 
-fn report_spawned(sequence: Option<u32>, child: c_int, result: i64) {
-    let Some(sequence) = sequence else { return };
+fn report_spawned(sequence: u32, child: c_int, result: i64) {
     let Some(_quiet) = Quiet::begin() else { return };
     let mut buffer = [0; 128];
     let mut writer = Writer::new(&mut buffer, Spawned::KIND);
@@ -420,13 +422,147 @@ fn report_spawned(sequence: Option<u32>, child: c_int, result: i64) {
 }
 
 type Registers = [usize; 6];
+type SixArguments = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize) -> c_int;
 
-/// An exec through `real`, which takes an environment.
-unsafe fn exec(attempt_: Attempt, mut make: impl FnMut(Strings) -> c_int) -> usize {
+/// Where the file to start comes from, when the call's arguments have yet to say which it is.
+#[derive(Clone, Copy)]
+enum From {
+    Path,
+    Search,
+    Descriptor,
+    Below,
+}
+
+/// Whose environment the call hands to the program that it starts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Handed {
+    /// The one among its arguments.
+    Given,
+    /// The caller's own, which the function behind it is given as an argument.
+    Own,
+}
+
+/// How a call says what came of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    /// It comes back only to say -1 and `errno`.
+    Exec,
+    /// By its result: 0, with the child's id behind its first argument unless that is null, or an error.
+    Spawn,
+}
+
+/// Where a call, and the function that it is made through, have their arguments.
+struct Shape {
+    from: From,
+    path: Option<usize>,
+    argv: usize,
+    envp: usize,
+    handed: Handed,
+    answer: Answer,
+}
+
+macro_rules! start_hooks {
+    ($($body:ident: $call:ident => $real:ident, $from:ident, $path:expr, $argv:expr, $envp:expr, $handed:ident, $answer:ident;)*) => { $(
+        pub(crate) unsafe extern "C" fn $body(registers: &Registers, stack: *const usize) -> usize {
+            const SHAPE: Shape = Shape {
+                from: From::$from, path: $path, argv: $argv, envp: $envp, handed: Handed::$handed, answer: Answer::$answer,
+            };
+            let real = real!($real: SixArguments);
+            // SAFETY: the arguments of the call and the return address.
+            unsafe { start(stringify!($call), real, &SHAPE, registers, *stack) }
+        }
+    )* };
+}
+
+#[rustfmt::skip]
+start_hooks! {
+    on_execve: execve => execve, Path, Some(0), 1, 2, Given, Exec;
+    on_execv: execv => execve, Path, Some(0), 1, 2, Own, Exec;
+    on_execl: execl => execve, Path, Some(0), 1, 2, Own, Exec;
+    on_execle: execle => execve, Path, Some(0), 1, 2, Given, Exec;
+    on_execvpe: execvpe => execvpe, Search, Some(0), 1, 2, Given, Exec;
+    on_execvp: execvp => execvpe, Search, Some(0), 1, 2, Own, Exec;
+    on_execlp: execlp => execvpe, Search, Some(0), 1, 2, Own, Exec;
+    on_fexecve: fexecve => fexecve, Descriptor, None, 1, 2, Given, Exec;
+    on_execveat: execveat => execveat, Below, Some(1), 2, 3, Given, Exec;
+    on_posix_spawn: posix_spawn => posix_spawn, Path, Some(1), 4, 5, Given, Spawn;
+    on_posix_spawnp: posix_spawnp => posix_spawnp, Search, Some(1), 4, 5, Given, Spawn;
+}
+
+/// The variadic calls, whose arguments the assembly has gathered.
+macro_rules! gathered_hooks {
+    ($($body:ident: $gathered:ident;)*) => { $(
+        pub(crate) unsafe extern "C" fn $body(path: usize, argv: usize, envp: usize, stack: *const usize) -> usize {
+            // SAFETY: as gathered.
+            unsafe { $gathered(&[path, argv, envp, 0, 0, 0], stack) }
+        }
+    )* };
+}
+
+gathered_hooks! {
+    execl_gathered: on_execl;
+    execle_gathered: on_execle;
+    execlp_gathered: on_execlp;
+}
+
+/// Records a start, makes it through `real`, and records what came of it.
+unsafe fn start(
+    call: &'static str,
+    real: Option<SixArguments>,
+    shape: &Shape,
+    registers: &Registers,
+    caller: usize,
+) -> usize {
+    let Some(real) = real else {
+        return match shape.answer {
+            Answer::Exec => no_such_function(),
+            Answer::Spawn => libc::ENOSYS as usize,
+        };
+    };
+    let mut registers = *registers;
+    if let (Handed::Own, Some(envp)) = (shape.handed, registers.get_mut(shape.envp)) {
+        *envp = session::environment() as usize;
+    }
+    let mut unasked: c_int = 0;
+    if let (Answer::Spawn, [child @ 0, ..]) = (shape.answer, &mut registers) {
+        *child = &raw mut unasked as usize;
+    }
+    let argument = |at: usize| registers.get(at).copied().unwrap_or(0);
+    let path = shape
+        .path
+        .map_or(null(), |at| argument(at) as *const c_char);
+    let [first, ..] = registers;
     // SAFETY: the arguments of the call.
     unsafe {
-        let (sequence, result) = attempt(&attempt_, &mut |envp| make(envp) as isize);
-        exec_failed(sequence, attempt_.path);
+        let source = match shape.from {
+            From::Path => Source::Path,
+            From::Search => Source::Search,
+            From::Below if !c_bytes(path).is_empty() => Source::Below(first as c_int),
+            From::Below | From::Descriptor => Source::Descriptor(first as c_int),
+        };
+        let wanted = Attempt {
+            call,
+            path,
+            argv: argument(shape.argv) as Strings,
+            envp: argument(shape.envp) as Strings,
+            source,
+            caller,
+        };
+        let (sequence, result) = attempt(&wanted, &mut |envp| {
+            let mut registers = registers;
+            if let Some(place) = registers.get_mut(shape.envp) {
+                *place = envp as usize;
+            }
+            let [a, b, c, d, e, f] = registers;
+            real(a, b, c, d, e, f) as isize
+        });
+        if let Some(sequence) = sequence {
+            match (shape.answer, result) {
+                (Answer::Exec, _) => report_failure(sequence, thread::errno(), path),
+                (Answer::Spawn, 0) => report_spawned(sequence, *(first as *const c_int), 0),
+                (Answer::Spawn, error) => report_failure(sequence, error as c_int, path),
+            }
+        }
         result as usize
     }
 }
@@ -434,275 +570,6 @@ unsafe fn exec(attempt_: Attempt, mut make: impl FnMut(Strings) -> c_int) -> usi
 fn no_such_function() -> usize {
     thread::set_errno(libc::ENOSYS);
     -1_isize as usize
-}
-
-type Execve = unsafe extern "C" fn(*const c_char, Strings, Strings) -> c_int;
-
-/// `execve` and what is like it: path, arguments, environment.
-unsafe fn exec_path(
-    call: &'static str,
-    path: usize,
-    argv: usize,
-    envp: Strings,
-    caller: usize,
-) -> usize {
-    let Some(real) = real!(execve: Execve) else {
-        return no_such_function();
-    };
-    let (path, argv) = (path as *const c_char, argv as Strings);
-    // SAFETY: the arguments of the call.
-    unsafe {
-        exec(
-            Attempt {
-                call,
-                path,
-                argv,
-                envp,
-                source: Source::Path,
-                caller,
-            },
-            |envp| real(path, argv, envp),
-        )
-    }
-}
-
-/// `execvp` and what is like it: a name to be searched, arguments, environment.
-unsafe fn exec_search(
-    call: &'static str,
-    name: usize,
-    argv: usize,
-    envp: Strings,
-    caller: usize,
-) -> usize {
-    let Some(real) = real!(execvpe: Execve) else {
-        return no_such_function();
-    };
-    let (path, argv) = (name as *const c_char, argv as Strings);
-    // SAFETY: the arguments of the call.
-    unsafe {
-        exec(
-            Attempt {
-                call,
-                path,
-                argv,
-                envp,
-                source: Source::Search,
-                caller,
-            },
-            |envp| real(path, argv, envp),
-        )
-    }
-}
-
-pub(crate) unsafe extern "C" fn on_execve(
-    &[path, argv, envp, ..]: &Registers,
-    stack: *const usize,
-) -> usize {
-    // SAFETY: execve's arguments and the return address.
-    unsafe { exec_path("execve", path, argv, envp as Strings, *stack) }
-}
-
-pub(crate) unsafe extern "C" fn on_execv(
-    &[path, argv, ..]: &Registers,
-    stack: *const usize,
-) -> usize {
-    // SAFETY: execv's arguments and the return address.
-    unsafe { exec_path("execv", path, argv, session::environment(), *stack) }
-}
-
-pub(crate) unsafe extern "C" fn on_execvp(
-    &[name, argv, ..]: &Registers,
-    stack: *const usize,
-) -> usize {
-    // SAFETY: execvp's arguments and the return address.
-    unsafe { exec_search("execvp", name, argv, session::environment(), *stack) }
-}
-
-pub(crate) unsafe extern "C" fn on_execvpe(
-    &[name, argv, envp, ..]: &Registers,
-    stack: *const usize,
-) -> usize {
-    // SAFETY: execvpe's arguments and the return address.
-    unsafe { exec_search("execvpe", name, argv, envp as Strings, *stack) }
-}
-
-pub(crate) unsafe extern "C" fn execl_gathered(
-    path: usize,
-    argv: usize,
-    _: usize,
-    stack: *const usize,
-) -> usize {
-    // SAFETY: gathered by the assembly.
-    unsafe { exec_path("execl", path, argv, session::environment(), *stack) }
-}
-
-pub(crate) unsafe extern "C" fn execle_gathered(
-    path: usize,
-    argv: usize,
-    envp: usize,
-    stack: *const usize,
-) -> usize {
-    // SAFETY: gathered by the assembly.
-    unsafe { exec_path("execle", path, argv, envp as Strings, *stack) }
-}
-
-pub(crate) unsafe extern "C" fn execlp_gathered(
-    name: usize,
-    argv: usize,
-    _: usize,
-    stack: *const usize,
-) -> usize {
-    // SAFETY: gathered by the assembly.
-    unsafe { exec_search("execlp", name, argv, session::environment(), *stack) }
-}
-
-pub(crate) unsafe extern "C" fn on_fexecve(
-    &[descriptor, argv, envp, ..]: &Registers,
-    stack: *const usize,
-) -> usize {
-    let Some(real) = real!(fexecve: unsafe extern "C" fn(c_int, Strings, Strings) -> c_int) else {
-        return no_such_function();
-    };
-    let (descriptor, argv, envp) = (descriptor as c_int, argv as Strings, envp as Strings);
-    // SAFETY: fexecve's arguments and the return address.
-    unsafe {
-        let attempt = Attempt {
-            call: "fexecve",
-            path: null(),
-            argv,
-            envp,
-            source: Source::Descriptor(descriptor),
-            caller: *stack,
-        };
-        exec(attempt, |envp| real(descriptor, argv, envp))
-    }
-}
-
-pub(crate) unsafe extern "C" fn on_execveat(
-    &[directory, path, argv, envp, flags, _]: &Registers,
-    stack: *const usize,
-) -> usize {
-    type Execveat = unsafe extern "C" fn(c_int, *const c_char, Strings, Strings, c_int) -> c_int;
-    let Some(real) = real!(execveat: Execveat) else {
-        return no_such_function();
-    };
-    let (directory, path, argv, envp) = (
-        directory as c_int,
-        path as *const c_char,
-        argv as Strings,
-        envp as Strings,
-    );
-    // SAFETY: execveat's arguments and the return address.
-    unsafe {
-        let source = if c_bytes(path).is_empty() {
-            Source::Descriptor(directory)
-        } else {
-            Source::Below(directory)
-        };
-        let attempt = Attempt {
-            call: "execveat",
-            path,
-            argv,
-            envp,
-            source,
-            caller: *stack,
-        };
-        exec(attempt, |envp| {
-            real(directory, path, argv, envp, flags as c_int)
-        })
-    }
-}
-
-type Spawn = unsafe extern "C" fn(
-    *mut c_int,
-    *const c_char,
-    *const c_void,
-    *const c_void,
-    Strings,
-    Strings,
-) -> c_int;
-
-unsafe fn spawn(
-    call: &'static str,
-    real: Option<Spawn>,
-    source: Source,
-    registers: &Registers,
-    caller: usize,
-) -> usize {
-    let &[child, path, actions, attributes, argv, envp] = registers;
-    let Some(real) = real else {
-        return libc::ENOSYS as usize;
-    };
-    let (path, argv) = (path as *const c_char, argv as Strings);
-    let mut pid = 0;
-    let place = if child == 0 {
-        &raw mut pid
-    } else {
-        child as *mut c_int
-    };
-    // SAFETY: posix_spawn's arguments. It gives its error as its result, not in errno.
-    unsafe {
-        let wanted = Attempt {
-            call,
-            path,
-            argv,
-            envp: envp as Strings,
-            source,
-            caller,
-        };
-        let (sequence, result) = attempt(&wanted, &mut |envp| {
-            real(
-                place,
-                path,
-                actions as *const c_void,
-                attributes as *const c_void,
-                argv,
-                envp,
-            ) as isize
-        });
-        match (sequence, result) {
-            (Some(_), 0) => report_spawned(sequence, *place, 0),
-            (Some(sequence), error) => {
-                if let Some(_quiet) = Quiet::begin() {
-                    report_failure(sequence, error as c_int, path);
-                }
-            }
-            (None, _) => {}
-        }
-        result as usize
-    }
-}
-
-pub(crate) unsafe extern "C" fn on_posix_spawn(
-    registers: &Registers,
-    stack: *const usize,
-) -> usize {
-    // SAFETY: posix_spawn's arguments and the return address.
-    unsafe {
-        spawn(
-            "posix_spawn",
-            real!(posix_spawn: Spawn),
-            Source::Path,
-            registers,
-            *stack,
-        )
-    }
-}
-
-pub(crate) unsafe extern "C" fn on_posix_spawnp(
-    registers: &Registers,
-    stack: *const usize,
-) -> usize {
-    // SAFETY: posix_spawnp's arguments and the return address.
-    unsafe {
-        spawn(
-            "posix_spawnp",
-            real!(posix_spawnp: Spawn),
-            Source::Search,
-            registers,
-            *stack,
-        )
-    }
 }
 
 /// Records a command line for the shell. The inner exec is libc's own, so its environment cannot be changed.
@@ -737,7 +604,9 @@ pub(crate) unsafe extern "C" fn on_system(
             record_shell("system", command, *stack)
         };
         let result = real(command);
-        report_spawned(sequence, 0, result.into());
+        if let Some(sequence) = sequence {
+            report_spawned(sequence, 0, result.into());
+        }
         result as usize
     }
 }
@@ -753,8 +622,8 @@ pub(crate) unsafe extern "C" fn on_popen(
     unsafe {
         let sequence = record_shell("popen", command, *stack);
         let result = real(command, mode);
-        if result == 0 {
-            exec_failed(sequence, command as *const c_char);
+        if let (Some(sequence), 0) = (sequence, result) {
+            report_failure(sequence, thread::errno(), command as *const c_char);
         }
         result
     }

@@ -90,6 +90,7 @@ fn programs_do_the_same() {
         ("execle", fixture!("execle.c"), &[]),
         ("close_fds", fixture!("close_fds.c"), &["-ldl"]),
         ("errors", fixture!("errors.c"), &["-ldl"]),
+        ("wrong_pointers", fixture!("wrong_pointers.c"), &[]),
         ("fsize", fixture!("fsize.c"), &["-ldl"]),
         ("many_arguments", fixture!("many_arguments.c"), &[]),
         (
