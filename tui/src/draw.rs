@@ -10,7 +10,8 @@ use ratatui::{
 
 use crate::{
     app::{App, Focus, Mode, Why},
-    keys, layout,
+    keys::{self, Action},
+    layout,
     overlay::{self},
     subject::Subject,
     text,
@@ -593,31 +594,85 @@ fn footer(app: &App, frame: &mut Frame<'_>, area: Rect) {
             Tone::Accent,
         );
     }
-    let mut hints: Vec<(&str, &str)> = keys::applicable(app.view, app.focus == Focus::Why)
-        .filter(|b| !b.hint.is_empty())
-        .map(|b| (b.keys.split(' ').next().unwrap_or_default(), b.hint))
-        .collect();
-    if app.why.is_some() {
-        hints.insert(
-            0,
-            (
-                "Tab",
-                if app.focus == Focus::Why {
-                    "list"
-                } else {
-                    "evidence"
-                },
-            ),
-        );
-        hints.insert(1, ("Esc", "close"));
+    for hint in hints(app) {
+        out.rest(hint.key, Tone::Accent);
+        out.rest(&format!(" {}  ", hint.about), Tone::Dim);
     }
-    hints.push((":", "all actions"));
-    for (key, hint) in hints {
-        if out.room() < key.len() + hint.len() + 3 {
-            break;
-        }
-        out.rest(key, Tone::Accent);
-        out.rest(&format!(" {hint}  "), Tone::Dim);
-    }
+    let position = position(app);
+    let gap = out.room().saturating_sub(text::width(&position) + 1);
+    out.push(" ".repeat(gap), Tone::Plain);
+    out.rest(&position, Tone::Dim);
     put(frame, area, out.line());
+}
+
+/// A key that the bottom line tells of, and what it does.
+pub struct Hint {
+    /// As it is shown.
+    pub key: &'static str,
+    /// In a word.
+    pub about: &'static str,
+    /// The same for the mouse.
+    pub action: Action,
+}
+
+impl Hint {
+    /// Columns that it takes, with those that set it apart.
+    pub fn width(&self) -> usize {
+        text::width(self.key) + text::width(self.about) + 3
+    }
+}
+
+/// The keys that matter in front, the most telling first, as many as fit; the way to the others and the way out always.
+pub fn hints(app: &App) -> Vec<Hint> {
+    let hint = |key, about, action| Hint { key, about, action };
+    let mut all = Vec::new();
+    if app.why.is_some() {
+        let other = match app.focus {
+            Focus::Why => "list",
+            _ => "evidence",
+        };
+        all.push(hint("Tab", other, Action::Switch));
+        all.push(hint("Esc", "close", Action::Close));
+    }
+    all.extend(
+        keys::applicable(app.view, app.focus == Focus::Why)
+            .filter(|b| !b.hint.is_empty())
+            .filter(|b| b.action != Action::Type || app.has_program())
+            .map(|b| {
+                let key = b.keys.split(' ').next().unwrap_or_default();
+                hint(key, b.hint, b.action)
+            }),
+    );
+    all.push(hint(":", "all actions", Action::Palette));
+    let needed = |hint: &Hint| matches!(hint.action, Action::Help | Action::Quit);
+    let mut room = usize::from(app.size.0).saturating_sub(text::width(&position(app)) + 2);
+    for hint in all.iter().filter(|hint| needed(hint)) {
+        room = room.saturating_sub(hint.width());
+    }
+    let mut full = false;
+    all.retain(|hint| {
+        if needed(hint) {
+            return true;
+        }
+        full |= hint.width() > room;
+        room = room.saturating_sub(hint.width());
+        !full
+    });
+    all
+}
+
+/// Where the selection is in what is longer than the screen: `12/345`.
+fn position(app: &App) -> String {
+    let (at, count) = match (&app.why, app.focus) {
+        (Some(why), Focus::Why) => (why.selected, why.links.len()),
+        _ => (app.list().selected, view::count(app, app.view)),
+    };
+    match count {
+        0 => String::new(),
+        count => format!(
+            "{}/{}",
+            text::count(at as u64 + 1),
+            text::count(count as u64)
+        ),
+    }
 }

@@ -35,6 +35,14 @@ pub enum Action {
     Switch,
     /// Fill the screen with the pane in focus.
     Zoom,
+    /// More room for the evidence.
+    Widen,
+    /// Less room for the evidence.
+    Narrow,
+    /// To the next event that tells of a failure.
+    NextFailure,
+    /// To the one before.
+    PreviousFailure,
     /// Fold or unfold a row.
     Fold,
     /// Fold or unfold everything.
@@ -317,6 +325,20 @@ pub const BINDINGS: &[Binding] = &[
     ),
     bind(
         In(View::Events),
+        "}",
+        A::NextFailure,
+        "",
+        "to the next event that tells of a failure",
+    ),
+    bind(
+        In(View::Events),
+        "{",
+        A::PreviousFailure,
+        "",
+        "to the failure before",
+    ),
+    bind(
+        In(View::Events),
         "x",
         A::ClearFilter,
         "clear",
@@ -420,6 +442,8 @@ pub const BINDINGS: &[Binding] = &[
         "",
         "fill the screen with the pane in focus",
     ),
+    bind(Everywhere, "<", A::Widen, "", "more room for the evidence"),
+    bind(Everywhere, ">", A::Narrow, "", "less room for the evidence"),
     bind(
         Everywhere,
         "Esc",

@@ -58,13 +58,13 @@ pub fn areas(app: &App) -> Areas {
         }
         if !hidden {
             if width >= SIDE_BY_SIDE {
-                let side = width * 45 / 100;
+                let side = share(width, app.share);
                 let left = width - side - 1;
                 areas.divider = Some(Rect::new(left, body.y, 1, body.height));
                 split_title(&mut areas, Rect::new(left + 1, body.y, side, body.height));
                 body.width = left;
             } else {
-                let lower = body.height * 55 / 100;
+                let lower = share(body.height, app.share + 10);
                 let upper = body.height - lower;
                 split_title(&mut areas, Rect::new(0, body.y + upper, width, lower));
                 body.height = upper;
@@ -85,6 +85,12 @@ pub fn areas(app: &App) -> Areas {
     areas.rows = Rect::new(body.x, body.y, body.width, body.height - below);
     areas.below = Rect::new(body.x, body.y + areas.rows.height, body.width, below);
     areas
+}
+
+/// So many percent of a length.
+fn share(length: u16, percent: u16) -> u16 {
+    let part = u32::from(length) * u32::from(percent) / 100;
+    u16::try_from(part).unwrap_or(length)
 }
 
 fn split_title(areas: &mut Areas, area: Rect) {

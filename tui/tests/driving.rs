@@ -1,8 +1,11 @@
 //! What keys do, on recorded traces: moving, evidence, search, filter, copying, leaving.
 
+#![allow(clippy::unwrap_used, reason = "tests may fail by panicking")]
+
 mod common;
 
 use common::{finish, frame, open, press, read, show, text, type_in};
+use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use jittrace_model::report::Exit;
 use jittrace_tui::{
     App, Mode, Outcome, Setup,
@@ -293,4 +296,86 @@ fn help_lists_the_keys_of_the_view_in_front_and_can_be_searched() {
     let screen = text(&app);
     assert!(screen.contains("write the report"), "{screen}");
     assert!(!screen.contains("bars over time"), "{screen}");
+}
+
+#[test]
+fn a_click_on_the_bottom_line_does_what_its_key_does() {
+    let mut app = open("sm120", 120, 40);
+    let screen = text(&app);
+    let line = screen.lines().last().unwrap_or_default();
+    let column = line.find("help").map(|at| line[..at].chars().count());
+    let click = |column: usize| MouseEvent {
+        kind: MouseEventKind::Down(MouseButton::Left),
+        column: u16::try_from(column).unwrap(),
+        row: 39,
+        modifiers: KeyModifiers::NONE,
+    };
+    app.update(Msg::Mouse(click(column.unwrap())));
+    assert!(text(&app).contains("searches here"), "{}", text(&app));
+}
+
+#[test]
+fn failures_are_one_key_apart() {
+    let mut app = open("sm120", 120, 40);
+    press(&mut app, "7 g }");
+    let first = app.list().selected;
+    assert!(first > 0);
+    press(&mut app, "}");
+    assert!(app.list().selected > first);
+    press(&mut app, "{");
+    assert_eq!(app.list().selected, first);
+    press(&mut app, "g {");
+    assert!(text(&app).contains("no failure further on"));
+}
+
+#[test]
+fn the_variables_that_a_process_has_otherwise_stand_first() {
+    let start = |id: u64, ppid: u32, env: &str| {
+        let line = format!(
+            r#"{{"id":{id},"t":{id},"pid":{},"tid":{id},"source":"preload","kind":"process-start","ppid":{ppid},"exe":"/bin/p{id}","argv":["p"],"cwd":"/","env":{env}}}"#,
+            id + 100
+        );
+        jittrace_model::Event::from_line(&line).unwrap()
+    };
+    let events = vec![
+        start(
+            1,
+            1,
+            r#"{"CUDA_HOME":"/a","PATH":"/bin","LD_LIBRARY_PATH":"/l"}"#,
+        ),
+        start(
+            2,
+            101,
+            r#"{"CUDA_HOME":"/b","PATH":"/bin","CUDA_PATH":"/c"}"#,
+        ),
+    ];
+    let mut app = show(Default::default(), events, Setup::default());
+    app.update(Msg::Resize(120, 40));
+    press(&mut app, "3 Down Enter");
+    let screen = text(&app);
+    let mut from = 0;
+    for told in [
+        "environment that its parent had otherwise",
+        "CUDA_HOME /b, was /a",
+        "CUDA_PATH /c, was not set",
+        "LD_LIBRARY_PATH not set any more, was /l",
+        "captured environment",
+        "PATH /bin",
+    ] {
+        let at = screen[from..].find(told);
+        assert!(at.is_some(), "{told} in\n{screen}");
+        from += at.unwrap_or(0);
+    }
+}
+
+#[test]
+fn the_pane_of_evidence_takes_as_much_as_one_gives_it() {
+    let mut app = open("sm120", 120, 40);
+    press(&mut app, "Enter");
+    let width = |app: &App| app.areas().why.map_or(0, |area| area.width);
+    let before = width(&app);
+    press(&mut app, "<");
+    assert!(width(&app) > before);
+    press(&mut app, "> >");
+    assert!(width(&app) < before);
 }

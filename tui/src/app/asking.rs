@@ -18,7 +18,24 @@ impl App {
             Purpose::Search => String::new(),
             Purpose::Filter => self.events.filter_text.clone(),
         };
-        self.overlay = Some(Overlay::Prompt(Prompt::new(purpose, text)));
+        let prompt = Prompt::new(purpose, text).after(self.typed(purpose));
+        self.overlay = Some(Overlay::Prompt(prompt));
+    }
+
+    /// What was typed for a purpose before.
+    fn typed(&mut self, purpose: Purpose) -> &mut Vec<String> {
+        match purpose {
+            Purpose::Search => &mut self.searches,
+            Purpose::Filter => &mut self.filters,
+        }
+    }
+
+    fn remember_typed(&mut self, purpose: Purpose, text: &str) {
+        let past = self.typed(purpose);
+        if !text.is_empty() {
+            past.retain(|known| known != text);
+            past.push(text.to_owned());
+        }
     }
 
     pub(super) fn overlay_key(&mut self, key: KeyEvent, effects: &mut Vec<Effect>) {
@@ -125,13 +142,17 @@ impl App {
     pub(super) fn accept_prompt(&mut self, mut prompt: Prompt) {
         match prompt.purpose {
             Purpose::Search => {
+                self.remember_typed(Purpose::Search, &prompt.text);
                 self.search = prompt.text.to_lowercase();
                 if !self.search.is_empty() {
                     self.find(true);
                 }
             }
             Purpose::Filter => match filter::parse(&prompt.text) {
-                Ok(filter) => self.set_filter(filter, prompt.text),
+                Ok(filter) => {
+                    self.remember_typed(Purpose::Filter, &prompt.text);
+                    self.set_filter(filter, prompt.text);
+                }
                 Err(error) => {
                     prompt.error = Some(error);
                     self.overlay = Some(Overlay::Prompt(prompt));

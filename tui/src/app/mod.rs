@@ -254,6 +254,10 @@ pub struct App {
     /// What is searched for, in lower case.
     pub search: String,
     search_job: Option<SearchJob>,
+    searches: Vec<String>,
+    filters: Vec<String>,
+    /// Percent of the screen that the pane of evidence takes.
+    pub share: u16,
     /// A sentence for the bottom line, and when it goes away.
     pub notice: Option<(String, Tone, u64)>,
     /// How far the trace is.
@@ -316,6 +320,9 @@ impl App {
             overlay: None,
             search: String::new(),
             search_job: None,
+            searches: Vec::new(),
+            filters: Vec::new(),
+            share: 45,
             notice: None,
             progress: Progress::default(),
             now: 0,

@@ -52,6 +52,12 @@ impl App {
             c.abs_diff(column) <= 1 && r == row && self.now.saturating_sub(at) < 500_000_000
         });
         self.last_click = Some((column, row, self.now));
+        if within(areas.footer) && self.notice.is_none() && self.focus != Focus::Program {
+            if let Some(action) = hint_at(self, usize::from(column)) {
+                self.act(action, effects);
+            }
+            return;
+        }
         if let Some(view) = layout::tab_at(self, column, row) {
             self.show(view);
             return;
@@ -104,4 +110,18 @@ impl App {
             }
         }
     }
+}
+
+/// What the bottom line tells of at a column.
+fn hint_at(app: &App, column: usize) -> Option<Action> {
+    // One column is left free before the first.
+    let mut start = 1;
+    for hint in crate::draw::hints(app) {
+        let end = start + hint.width();
+        if (start..end.saturating_sub(2)).contains(&column) {
+            return Some(hint.action);
+        }
+        start = end;
+    }
+    None
 }

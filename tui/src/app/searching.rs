@@ -82,6 +82,30 @@ impl App {
         self.not_found();
     }
 
+    /// Goes to the next event that tells of something that did not work; a step of a search is none.
+    pub(super) fn find_failure(&mut self, forward: bool) {
+        let rows = &self.events.rows;
+        let failed = |at: &usize| {
+            rows.get(*at)
+                .and_then(|row| self.store.mark(row.first as usize))
+                .is_some_and(|mark| mark.failed && !mark.probe)
+        };
+        let here = self.list().selected;
+        let found = if forward {
+            (here + 1..rows.len()).find(failed)
+        } else {
+            (0..here.min(rows.len())).rev().find(failed)
+        };
+        match found {
+            Some(at) => {
+                self.events.follow = false;
+                self.list_mut().selected = at;
+                self.follow_selection();
+            }
+            None => self.say("no failure further on", Tone::Note),
+        }
+    }
+
     pub(super) fn not_found(&mut self) {
         let text = format!("{} is not here", self.search);
         self.say(text, Tone::Warning);

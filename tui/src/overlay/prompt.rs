@@ -28,6 +28,12 @@ pub struct Prompt {
     pub completions: Vec<Completion>,
     /// The way that was chosen last.
     pub chosen: Option<usize>,
+    /// What was typed for this before, the latest last.
+    past: Vec<String>,
+    /// The position in the past; its end is what is being typed now.
+    at: usize,
+    /// What was being typed before the past was looked at.
+    draft: String,
 }
 
 impl Prompt {
@@ -40,9 +46,37 @@ impl Prompt {
             error: None,
             completions: Vec::new(),
             chosen: None,
+            past: Vec::new(),
+            at: 0,
+            draft: String::new(),
         };
         prompt.look_up();
         prompt
+    }
+
+    /// The same, with what was typed for this before.
+    pub fn after(mut self, past: &[String]) -> Prompt {
+        self.past = past.to_vec();
+        self.at = past.len();
+        self
+    }
+
+    /// Goes a step back into the past, or towards the present; whether there was one.
+    fn recall(&mut self, back: bool) -> bool {
+        let next = if back {
+            self.at.checked_sub(1)
+        } else {
+            Some(self.at + 1).filter(|at| *at <= self.past.len())
+        };
+        let Some(next) = next else { return false };
+        if self.at == self.past.len() {
+            self.draft.clone_from(&self.text);
+        }
+        self.at = next;
+        self.text = self.past.get(next).unwrap_or(&self.draft).clone();
+        self.cursor = self.text.chars().count();
+        self.look_up();
+        true
     }
 
     /// Takes a key.
@@ -83,6 +117,9 @@ impl Prompt {
             KeyCode::Right => self.cursor = (self.cursor + 1).min(length),
             KeyCode::Home => self.cursor = 0,
             KeyCode::End => self.cursor = length,
+            // As in a shell, the way up leads into the past; once a completion is chosen, to the one above.
+            KeyCode::Up if self.chosen.is_none() && self.recall(true) => {}
+            KeyCode::Down if self.chosen.is_none() && self.recall(false) => {}
             KeyCode::Tab | KeyCode::Down => self.complete(true),
             KeyCode::BackTab | KeyCode::Up => self.complete(false),
             _ => {}
@@ -175,6 +212,19 @@ mod tests {
             };
             prompt.key(KeyEvent::new(code, KeyModifiers::NONE));
         }
+    }
+
+    #[test]
+    fn what_was_typed_before_comes_back() {
+        use KeyCode::{Down, Up};
+        let past = ["one".to_owned(), "two".to_owned()];
+        let mut prompt = Prompt::new(Purpose::Search, "th".to_owned()).after(&past);
+        let mut seen = Vec::new();
+        for code in [Up, Up, Up, Down, Down, Down] {
+            prompt.key(KeyEvent::new(code, KeyModifiers::NONE));
+            seen.push(prompt.text.clone());
+        }
+        assert_eq!(seen, ["two", "one", "one", "two", "th", "th"]);
     }
 
     #[test]

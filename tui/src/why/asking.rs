@@ -124,20 +124,30 @@ pub(super) fn of_python(file: &str) -> bool {
 
 /// A process and those that led to it.
 pub(super) fn ancestry(evidence: &Evidence<'_>, process: ProcessIndex, links: &mut Vec<Link>) {
+    let mut below = process;
     for (depth, at) in evidence.snapshot.ancestry(process).into_iter().enumerate() {
         let Some(row) = evidence.snapshot.processes.get(at) else {
             continue;
         };
-        let label = if depth == 0 {
-            "in process"
-        } else {
-            "started by"
+        let label = match depth {
+            0 => "in process",
+            _ => descent(row, below),
         };
+        below = at;
         links.push(
             Link::new(label, format!("{} {}", row.pid, command_line(row)))
                 .deep(depth.min(4))
                 .to(Subject::Process(at)),
         );
+    }
+}
+
+/// How a process image came from the one before: as its child, or in its place.
+pub(super) fn descent(before: &ProcessRow, image: ProcessIndex) -> &'static str {
+    if before.replaced_by == Some(image) {
+        "was before"
+    } else {
+        "started by"
     }
 }
 

@@ -76,6 +76,7 @@ pub(super) fn process(evidence: &Evidence<'_>, at: ProcessIndex, links: &mut Vec
         links.push(Link::new("asked for by", by).event(exec));
         frames(rest, exec, evidence.expanded, links);
     }
+    let mut below = at;
     for (depth, parent) in evidence
         .snapshot
         .ancestry(at)
@@ -84,18 +85,20 @@ pub(super) fn process(evidence: &Evidence<'_>, at: ProcessIndex, links: &mut Vec
         .enumerate()
     {
         if let Some(row) = evidence.snapshot.processes.get(parent) {
+            let label = descent(row, below);
             links.push(
-                Link::new("started by", format!("{} {}", row.pid, command_line(row)))
+                Link::new(label, format!("{} {}", row.pid, command_line(row)))
                     .deep(depth.min(4))
                     .to(Subject::Process(parent)),
             );
         }
+        below = parent;
     }
     if let Some(next) = row
         .replaced_by
         .and_then(|next| evidence.snapshot.processes.get(next).map(|r| (next, r)))
     {
-        links.push(Link::new("then ran", command_line(next.1)).to(Subject::Process(next.0)));
+        links.push(Link::new("became", command_line(next.1)).to(Subject::Process(next.0)));
     }
     let children: Vec<(usize, &ProcessRow)> = evidence
         .snapshot
@@ -127,15 +130,55 @@ pub(super) fn process(evidence: &Evidence<'_>, at: ProcessIndex, links: &mut Vec
             });
         }
     }
-    if !row.env.is_empty() {
-        links.push(Link::heading("captured environment"));
-        for (name, value) in &row.env {
-            links.push(
-                Link::new(name, value.clone())
-                    .deep(1)
-                    .event(row.event)
-                    .copies(format!("{name}={value}")),
-            );
+    environment(evidence, row, links);
+}
+
+/// The captured environment: first what differs from the process before, for that is where a toolkit is put in the way.
+fn environment(evidence: &Evidence<'_>, row: &ProcessRow, links: &mut Vec<Link>) {
+    let before = row
+        .parent
+        .and_then(|at| evidence.snapshot.processes.get(at))
+        .map(|parent| parent.env.as_slice())
+        .filter(|env| !env.is_empty());
+    let variable = |name: &str, text: String, value: &str| {
+        Link::new(name, text)
+            .deep(1)
+            .event(row.event)
+            .copies(format!("{name}={value}"))
+    };
+    let find = |env: &[(String, String)], wanted: &str| {
+        let found = env.iter().find(|(name, _)| name == wanted);
+        found.map(|(_, value)| value.clone())
+    };
+    let (mut changed, mut same) = (Vec::new(), Vec::new());
+    for (name, value) in &row.env {
+        match before.map(|env| find(env, name)) {
+            None => same.push(variable(name, value.clone(), value)),
+            Some(Some(old)) if old == *value => {
+                same.push(variable(name, value.clone(), value).tone(Tone::Dim));
+            }
+            Some(Some(old)) => changed
+                .push(variable(name, format!("{value}, was {old}"), value).tone(Tone::Warning)),
+            Some(None) => changed
+                .push(variable(name, format!("{value}, was not set"), value).tone(Tone::Warning)),
+        }
+    }
+    if row.env.is_empty() {
+        return;
+    }
+    for (name, old) in before.unwrap_or_default() {
+        if find(&row.env, name).is_none() {
+            let text = format!("not set any more, was {old}");
+            changed.push(variable(name, text, "").tone(Tone::Warning));
+        }
+    }
+    for (heading, variables) in [
+        ("environment that its parent had otherwise", changed),
+        ("captured environment", same),
+    ] {
+        if !variables.is_empty() {
+            links.push(Link::heading(heading));
+            links.extend(variables);
         }
     }
 }
