@@ -246,7 +246,11 @@ pub fn head(app: &App, width: usize) -> Line<'static> {
 }
 
 fn toolkit_width(width: usize) -> usize {
-    if width >= 100 { 12 } else { 7 }
+    match width {
+        100.. => 12,
+        64.. => 10,
+        _ => 7,
+    }
 }
 
 /// A row.
@@ -300,11 +304,10 @@ pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
         return Some(out.line());
     };
     if row.count > 1 {
-        let tail = match kind.as_str() {
-            "exec" | "exec-failed" => {
-                format!("and {} more events of a search on PATH", row.count - 1)
-            }
-            _ => format!("and {} more look-ups that found nothing", row.count - 1),
+        let tail = match (kind.as_str(), row.count - 1) {
+            ("exec" | "exec-failed", more) => format!("and {more} more along PATH"),
+            (_, 1) => "and 1 look-up more".to_owned(),
+            (_, more) => format!("and {more} look-ups more"),
         };
         let lead = summary::line(
             &event,
