@@ -12,7 +12,7 @@ use jittrace_model::log::{FORMAT, Header};
 
 use crate::{
     cli::{AttachArgs, SourceChoice},
-    collect::{self, Inputs, Plan, Word},
+    collect::{self, Inputs, Plan, SharedStacks, Word},
     conclude::{ReportChoice, conclude},
     doctor::refusal::{self, Attempt, Standing},
     keeper, masking, output,
@@ -40,9 +40,10 @@ pub fn attach(args: &AttachArgs) -> Result<ExitCode> {
     let mut signals =
         signal_hook::iterator::Signals::new([libc::SIGINT, libc::SIGTERM, libc::SIGHUP])
             .context("cannot take signals")?;
+    let stacks = SharedStacks::default();
     let Sources {
         kernel, statuses, ..
-    } = Sources::of_attach(args.trace.source)?;
+    } = Sources::of_attach(args.trace.source, pid, &stacks)?;
     let (path, file) = output::open(args.trace.output.as_deref(), &format!("attach-{pid}"))?;
     let mut redactor = masking::redactor(&args.trace);
     let mut header = Header {
@@ -75,7 +76,11 @@ pub fn attach(args: &AttachArgs) -> Result<ExitCode> {
         redactor,
         began,
         root: pid,
-        inputs: Inputs::Attach { kernel, unprobed },
+        inputs: Inputs::Attach {
+            kernel,
+            unprobed,
+            stacks,
+        },
         listener: None,
     };
     let (words, heard) = crossbeam_channel::unbounded();

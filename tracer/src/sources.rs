@@ -4,7 +4,7 @@ use jittrace_model::log::{SourceState, SourceStatus};
 
 use crate::{
     cli::SourceChoice,
-    collect::Kernel,
+    collect::{Kernel, SharedStacks},
     doctor::refusal::{Attempt, Refusal, Standing, explain},
     ebpf::SourceError,
     launch::Reach,
@@ -42,7 +42,7 @@ impl Sources {
             (SourceChoice::Auto, Reach::Yes) | (SourceChoice::Preload, _) => {
                 (None, status("ebpf", SourceState::Absent, None))
             }
-            _ => kernel(),
+            _ => kernel(None),
         };
         if let (SourceChoice::Ebpf, None) = (choice, &kernel) {
             return Err(NoSource(ebpf.reason.unwrap_or_default()));
@@ -54,15 +54,20 @@ impl Sources {
         })
     }
 
-    /// The sources of an attach.
+    /// The sources of an attach to `pid`. `stacks` will read Python frames.
     ///
     /// # Errors
     /// The kernel was asked for by name, and may not watch.
-    pub fn of_attach(choice: SourceChoice) -> Result<Sources, NoSource> {
+    pub(crate) fn of_attach(
+        choice: SourceChoice,
+        pid: u32,
+        stacks: &SharedStacks,
+    ) -> Result<Sources, NoSource> {
         let procfs = status("procfs", SourceState::Active, None);
+        let frames = stacks.lock().ok().map(|mut stacks| stacks.status(pid));
         let (kernel, ebpf) = match choice {
             SourceChoice::Preload => (None, status("ebpf", SourceState::Absent, None)),
-            _ => kernel(),
+            _ => kernel(Some(stacks)),
         };
         if let (SourceChoice::Ebpf, None) = (choice, &kernel) {
             return Err(NoSource(ebpf.reason.unwrap_or_default()));
@@ -70,14 +75,14 @@ impl Sources {
         Ok(Sources {
             preload: false,
             kernel,
-            statuses: vec![procfs, ebpf],
+            statuses: [procfs, ebpf].into_iter().chain(frames).collect(),
         })
     }
 }
 
 /// Starts the kernel source, or says why it cannot.
-fn kernel() -> (Option<Kernel>, SourceStatus) {
-    match Kernel::start() {
+fn kernel(stacks: Option<&SharedStacks>) -> (Option<Kernel>, SourceStatus) {
+    match Kernel::start(stacks.cloned()) {
         Ok(kernel) => (Some(kernel), status("ebpf", SourceState::Active, None)),
         Err(error) => {
             let Refusal { reason, remedy } = refusal(&error);

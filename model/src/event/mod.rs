@@ -236,6 +236,9 @@ pub struct PythonStack {
     /// Nanoseconds between the event and the sample.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_ns: Option<u64>,
+    /// Read from outside while the process ran on: the frames of that moment, not of the event's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inexact: bool,
 }
 
 /// Something could not be captured.

@@ -150,7 +150,7 @@ impl Model {
             Body::Call(call) => self.calls.push(seen!(*call)),
             Body::Message(message) => self.messages.push(seen!(*message)),
             Body::File(access) => self.accesses.push(seen!(*access)),
-            Body::PythonStack(stack) => self.attach_stack(stack.of, stack.python),
+            Body::PythonStack(stack) => self.attach_stack(pid, stack.of, stack.python),
             Body::Fact(fact) => match *fact {
                 Fact::File(fact) => {
                     self.files.insert(fact.path.clone(), seen!(*fact));
@@ -218,7 +218,8 @@ impl Model {
             .is_some_and(|p| p.start + SPAWN_NS >= t && p.exec.is_none())
     }
 
-    fn attach_stack(&mut self, of: Option<EventId>, python: Vec<Frame>) {
+    /// Frames that were told later than what they belong to. `pid`: whose they are.
+    fn attach_stack(&mut self, pid: u32, of: Option<EventId>, python: Vec<Frame>) {
         let Some(of) = of else { return };
         if let Some(exec) = self.execs.iter_mut().rev().find(|e| e.id == of) {
             exec.what.python = python;
@@ -228,6 +229,12 @@ impl Model {
             call.what.python = python;
         } else if let Some(loaded) = self.libraries.iter_mut().rev().find(|e| e.id == of) {
             loaded.what.python = python;
+        } else if let Some(process) = self.processes.iter_mut().rev().find(|p| p.id == of) {
+            if process.pid == pid {
+                process.doing = python;
+            } else {
+                process.asked_by = python;
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::Model;
 use crate::{
-    event::{EventId, ProcessExit, ProcessStart},
+    event::{EventId, Frame, ProcessExit, ProcessStart},
     report::Exit,
 };
 
@@ -36,6 +36,10 @@ pub struct Process {
     pub exit_event: Option<EventId>,
     /// The image that took its place by a further exec.
     pub replaced_by: Option<ProcessIndex>,
+    /// The frames of its parent's thread that waits for it, for a process that was found running.
+    pub asked_by: Vec<Frame>,
+    /// The frames of its own main thread when it was found running.
+    pub doing: Vec<Frame>,
 }
 
 impl Process {

@@ -47,6 +47,7 @@ impl Redactor {
                     of: _,
                     python,
                     delay_ns: _,
+                    inexact: _,
                 } = &mut **body;
                 self.frames(python);
             }

@@ -198,9 +198,11 @@ pub fn of_process(model: &Model, process: &Process) -> Asker {
     let mut of_cache = None;
     // Parent links always lead to an earlier image, so this ends.
     while let Some(process) = at {
-        if let Some(exec) = model.exec_of(process)
-            && let Some(asker) = of_frames(&exec.what.python)
-        {
+        let frames = match model.exec_of(process) {
+            Some(exec) => &exec.what.python,
+            None => &process.asked_by,
+        };
+        if let Some(asker) = of_frames(frames) {
             return asker;
         }
         of_cache = of_cache.or_else(|| of_build_directory(model, process));
@@ -283,11 +285,23 @@ fn of_program(model: &Model, process: &Process) -> Asker {
             }
         }
     }
-    of_object(model, &process.program).unwrap_or_else(|| Asker {
-        component: process.name().to_owned(),
-        path: Some(process.program.clone()),
-        ..Asker::default()
-    })
+    of_object(model, &process.program)
+        .or_else(|| of_outermost(&process.doing))
+        .unwrap_or_else(|| Asker {
+            component: process.name().to_owned(),
+            path: Some(process.program.clone()),
+            ..Asker::default()
+        })
+}
+
+/// What a Python process that was found running is, when its command line does not say: the code that its main thread
+/// began in.
+fn of_outermost(frames: &[Frame]) -> Option<Asker> {
+    frames
+        .iter()
+        .rev()
+        .find(|frame| !is_standard_library(&frame.file))
+        .map(of_frame)
 }
 
 /// Whether a program is a build tool, a compiler or a shell: it acts for whoever ran it.
@@ -363,6 +377,39 @@ mod tests {
         ];
         assert_eq!(of_frames(&frames).unwrap().component, "flashinfer");
         assert_eq!(of_frames(&frames[..1]).unwrap().component, "tvm-ffi");
+    }
+
+    /// A server that renamed itself, with a compiler that it waits for, as a snapshot finds them.
+    #[test]
+    fn frames_of_a_snapshot_name_who_runs_and_who_asked() {
+        let lines = [
+            r#"{"jittrace":1,"version":"0","command":[]}"#,
+            r#"{"id":1,"t":1,"pid":7,"tid":7,"source":"procfs","kind":"process-start","ppid":1,"exe":"/v/bin/python3.12","argv":["serve::worker"],"cwd":"/","env":{},"found":true}"#,
+            r#"{"id":2,"t":2,"pid":7,"tid":7,"source":"procfs","kind":"python-stack","of":1,"delay_ns":5,"inexact":true,"python":[
+                {"file":"/v/lib/python3.12/selectors.py","line":1,"function":"select"},
+                {"file":"/v/lib/python3.12/site-packages/torch/x.py","line":1,"function":"f","distribution":"torch"},
+                {"file":"/v/lib/python3.12/site-packages/sglang/w.py","line":1,"function":"run","distribution":"sglang"},
+                {"file":"<string>","line":1,"function":"<module>"}]}"#,
+            r#"{"id":3,"t":3,"pid":9,"tid":9,"source":"procfs","kind":"process-start","ppid":7,"exe":"/c/bin/nvcc","argv":["nvcc"],"cwd":"/","env":{},"found":true}"#,
+            r#"{"id":4,"t":4,"pid":7,"tid":8,"source":"procfs","kind":"python-stack","of":3,"delay_ns":5,"inexact":true,"python":[
+                {"file":"/v/lib/python3.12/subprocess.py","line":1,"function":"run"},
+                {"file":"/v/lib/python3.12/site-packages/flashinfer/jit/core.py","line":1,"function":"build","distribution":"flashinfer-python"}]}"#,
+        ];
+        let text: String = lines.iter().map(|l| l.replace('\n', "") + "\n").collect();
+        let mut reader = crate::log::Reader::new(text.as_bytes()).unwrap();
+        let mut model = Model::new(reader.header().clone());
+        while let Some(event) = reader.next_event().unwrap() {
+            model.apply(event);
+        }
+        let [server, compiler] = model.processes() else {
+            panic!("two processes: {:?}", model.processes())
+        };
+        assert_eq!(of_process(&model, server).component, "sglang");
+        assert_eq!(of_process(&model, compiler).component, "flashinfer");
+        assert_eq!(
+            of_call(&model, &[], None, Some(server.index)).component,
+            "sglang"
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError};
 
 use super::{
     Collected, Word, desk::Desk, follow::Following, kernel::Kernel, monotonic_ns, procfs,
-    watch::Watch,
+    stacks::Shared, watch::Watch,
 };
 
 /// How long `/proc` is left alone between two looks.
@@ -27,11 +27,12 @@ pub(super) fn followed(
     root: u32,
     mut desk: Desk,
     kernel: Kernel,
+    stacks: Shared,
     words: &Receiver<Word>,
 ) -> io::Result<Collected> {
     let mut following = Following::new(kernel, None);
     let mut watch = Watch::default();
-    let mut tree = procfs::Tree::new(root);
+    let mut tree = procfs::Tree::new(root, stacks);
     tree.look(&mut desk, true, true);
     for pid in tree.pids() {
         watch.begin(pid);
@@ -68,8 +69,13 @@ pub(super) fn followed(
 }
 
 /// Follows a live process by looking at `/proc`, until it ends or the word comes.
-pub(super) fn polled(root: u32, mut desk: Desk, words: &Receiver<Word>) -> io::Result<Collected> {
-    let mut tree = procfs::Tree::new(root);
+pub(super) fn polled(
+    root: u32,
+    mut desk: Desk,
+    stacks: Shared,
+    words: &Receiver<Word>,
+) -> io::Result<Collected> {
+    let mut tree = procfs::Tree::new(root, stacks);
     let mut first = true;
     while tree.root_lives() {
         tree.look(&mut desk, first, true);

@@ -538,6 +538,7 @@ impl Desk {
                     caller.distribution = facts.owner(&caller.object, told);
                 }
             }
+            Body::PythonStack(stack) => facts.frames(&mut stack.python, told),
             Body::File(access) => {
                 facts.access(access, told);
                 for path in self.vicinity.of_missing_header(access, &cwd, facts.sites()) {
@@ -577,7 +578,7 @@ impl Desk {
             let mut stack = PythonStack {
                 of: Some(first),
                 python,
-                delay_ns: None,
+                ..PythonStack::default()
             };
             let mut told = Vec::new();
             self.facts.frames(&mut stack.python, &mut told);

@@ -18,6 +18,7 @@ mod probe;
 mod procfs;
 mod replay;
 mod roots;
+mod stacks;
 mod stillborn;
 mod tail;
 mod translate;
@@ -45,6 +46,7 @@ pub use host::host;
 pub(crate) use host_files::{HostFiles, map as map_file};
 pub use kernel::{Kernel, Unprobed};
 pub(crate) use loader_host::{LoaderHost, system as loader_system};
+pub use stacks::Shared as SharedStacks;
 
 /// Nanoseconds on CLOCK_MONOTONIC, the clock of the shim's records and of BPF.
 pub fn monotonic_ns() -> u64 {
@@ -100,6 +102,8 @@ pub enum Inputs {
         kernel: Option<Kernel>,
         /// Files that processes have mapped and that could not be probed: process, path, reason.
         unprobed: Vec<Unprobed>,
+        /// The Python frames of the processes.
+        stacks: SharedStacks,
     },
 }
 
@@ -144,13 +148,15 @@ pub fn collect(plan: Plan, words: &Receiver<Word>) -> io::Result<Collected> {
         Inputs::Attach {
             kernel: None,
             unprobed: _,
-        } => attached::polled(root, desk, words),
+            stacks,
+        } => attached::polled(root, desk, stacks, words),
         Inputs::Attach {
             kernel: Some(kernel),
             unprobed,
+            stacks,
         } => {
             desk.unprobed(began, &unprobed);
-            attached::followed(root, desk, kernel, words)
+            attached::followed(root, desk, kernel, stacks, words)
         }
     }
 }

@@ -11,12 +11,18 @@ use std::{
 };
 
 use indexmap::IndexMap;
-use jittrace_model::event::{Body, FileAccess, FileOp, ProcessExit, ProcessStart, Source};
+use jittrace_model::{
+    event::{
+        Body, EventId, FileAccess, FileOp, Note, ProcessExit, ProcessStart, PythonStack, Source,
+    },
+    resolve::tool,
+};
 use jittrace_wire::environment;
 
 use super::{
     cache_facts, monotonic_ns,
     replay::Mapped,
+    stacks::{Shared, Stack},
     translate::{Draft, Sink},
 };
 
@@ -30,21 +36,22 @@ struct Known {
 }
 
 /// The processes that are looked at: one and its descendants.
-#[derive(Debug)]
 pub(super) struct Tree {
     root: u32,
     known: HashMap<u32, Known>,
     /// What could not be read, told once a process and reason.
     complained: HashSet<(u32, &'static str)>,
+    stacks: Shared,
 }
 
 impl Tree {
     /// The tree of a process.
-    pub(super) fn new(root: u32) -> Tree {
+    pub(super) fn new(root: u32, stacks: Shared) -> Tree {
         Tree {
             root,
             known: HashMap::new(),
             complained: HashSet::new(),
+            stacks,
         }
     }
 
@@ -77,6 +84,7 @@ impl Tree {
                 .copied()
                 .collect();
             for pid in gone {
+                self.forget_frames(pid);
                 self.known.remove(&pid);
                 tell(sink, pid, Body::ProcessExit(ProcessExit {
                     unread: Some("it was gone at the next look; only its parent and the kernel source know how it ended".to_owned()),
@@ -98,11 +106,18 @@ impl Tree {
             .is_none_or(|k| k.began != stat.began || k.exe != exe);
         if is_new {
             if processes || first {
-                tell(
+                let id = tell(
                     sink,
                     pid,
                     Body::ProcessStart(Box::new(start(pid, &stat, first))),
                 );
+                self.forget_frames(pid);
+                if first {
+                    self.frames_of(pid, id, sink);
+                }
+                if is_tool(&exe) {
+                    self.frames_of_starter(id, &stat, sink);
+                }
             }
             self.known.insert(
                 pid,
@@ -127,7 +142,7 @@ impl Tree {
                 }
             }
             Err(error) if self.complained.insert((pid, "maps")) => {
-                tell(sink, pid, refused(pid, "its mapped files", &error))
+                tell(sink, pid, refused(pid, "its mapped files", &error));
             }
             Err(_) => {}
         }
@@ -147,7 +162,114 @@ impl Tree {
     }
 }
 
-fn tell(sink: &mut impl Sink, pid: u32, body: Body) {
+impl Tree {
+    /// What the Python threads of a process that was found running are doing.
+    fn frames_of(&mut self, pid: u32, id: EventId, sink: &mut impl Sink) {
+        let asked = monotonic_ns();
+        let threads = match self.stacks.lock() {
+            Ok(mut stacks) => stacks.threads(pid),
+            Err(_) => return,
+        };
+        let threads = match threads {
+            Ok(threads) => threads,
+            Err(why) => {
+                if self.complained.insert((pid, "frames")) {
+                    let text =
+                        format!("the Python frames of process {pid} could not be read: {why}");
+                    tell(sink, pid, unread(text));
+                }
+                return;
+            }
+        };
+        // Python links its threads from the newest to the main one.
+        let main = threads.len().saturating_sub(1);
+        for (nth, stack) in threads.into_iter().enumerate() {
+            if stack.frames.is_empty() {
+                continue;
+            }
+            let is_main = match stack.tid {
+                Some(tid) => tid == inner_pid(pid).unwrap_or(pid),
+                None => nth == main,
+            };
+            let tid = match stack.tid {
+                _ if is_main => pid,
+                Some(tid) => outer_tid(pid, tid),
+                None => pid,
+            };
+            let told = stack.explains(id, asked);
+            let draft = Draft {
+                time: asked,
+                pid,
+                tid,
+                body: Body::PythonStack(Box::new(PythonStack {
+                    of: told.of.filter(|_| is_main),
+                    ..told
+                })),
+            };
+            sink.put_from(draft, Source::Procfs);
+        }
+    }
+
+    /// The Python code that waits for a tool that was found running, where one thread of its parent does.
+    fn frames_of_starter(&mut self, id: EventId, tool: &Stat, sink: &mut impl Sink) {
+        let threads = match self.stacks.lock() {
+            Ok(mut stacks) => stacks.threads(tool.ppid).unwrap_or_default(),
+            Err(_) => return,
+        };
+        let mut waiting = threads.into_iter().filter(Stack::waits_for_child);
+        let (Some(stack), None) = (waiting.next(), waiting.next()) else {
+            return;
+        };
+        let draft = Draft {
+            time: monotonic_ns(),
+            pid: tool.ppid,
+            tid: stack.tid.map_or(tool.ppid, |tid| outer_tid(tool.ppid, tid)),
+            body: Body::PythonStack(Box::new(stack.explains(id, began_at(tool)))),
+        };
+        sink.put_from(draft, Source::Procfs);
+    }
+
+    fn forget_frames(&self, pid: u32) {
+        // A pid that is used again has another interpreter; at the first look nothing is known of any.
+        if self.known.contains_key(&pid)
+            && let Ok(mut stacks) = self.stacks.lock()
+        {
+            stacks.forget(pid);
+        }
+    }
+}
+
+/// When a process began, CLOCK_MONOTONIC ns: the kernel tells it in ticks of CLOCK_BOOTTIME.
+fn began_at(stat: &Stat) -> u64 {
+    let per_second = rustix::param::clock_ticks_per_second().max(1);
+    let began = stat.began.saturating_mul(1_000_000_000 / per_second);
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let now = (now.tv_sec as u64) * 1_000_000_000 + now.tv_nsec as u64;
+    monotonic_ns().saturating_sub(now.saturating_sub(began))
+}
+
+/// Whether a program compiles or builds.
+fn is_tool(exe: &str) -> bool {
+    let name = exe.rsplit('/').next().unwrap_or_default();
+    tool::Kind::of(name.trim_end_matches(" (deleted)")).is_some()
+}
+
+/// The number of a thread here, which numbers itself `tid` in its own pid namespace.
+fn outer_tid(pid: u32, tid: u32) -> u32 {
+    if inner_pid(pid).is_none_or(|inner| inner == pid) {
+        return tid;
+    }
+    let tasks = fs::read_dir(format!("/proc/{pid}/task"));
+    tasks
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|task| task.file_name().to_str()?.parse().ok())
+        .find(|outer| inner_of(&format!("/proc/{pid}/task/{outer}/status")) == Some(tid))
+        .unwrap_or(pid)
+}
+
+fn tell(sink: &mut impl Sink, pid: u32, body: Body) -> EventId {
     sink.put_from(
         Draft {
             time: monotonic_ns(),
@@ -156,15 +278,19 @@ fn tell(sink: &mut impl Sink, pid: u32, body: Body) {
             body,
         },
         Source::Procfs,
-    );
+    )
 }
 
 fn refused(pid: u32, what: &str, error: &io::Error) -> Body {
-    Body::Note(jittrace_model::event::Note {
+    unread(format!(
+        "{what} of process {pid} could not be read ({error}); run jittrace as its owner or as root"
+    ))
+}
+
+fn unread(text: String) -> Body {
+    Body::Note(Note {
         about: "unread".to_owned(),
-        text: format!(
-            "{what} of process {pid} could not be read ({error}); run jittrace as its owner or as root"
-        ),
+        text,
     })
 }
 
@@ -226,7 +352,12 @@ fn words(bytes: &[u8]) -> Vec<String> {
 
 /// The pid that the process itself knows, where it lives in a pid namespace of its own.
 fn inner_pid(pid: u32) -> Option<u32> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    inner_of(&format!("/proc/{pid}/status"))
+}
+
+/// The innermost number in a status file.
+fn inner_of(status: &str) -> Option<u32> {
+    let status = fs::read_to_string(status).ok()?;
     let line = status.lines().find_map(|l| l.strip_prefix("NSpid:"))?;
     line.split_ascii_whitespace().next_back()?.parse().ok()
 }

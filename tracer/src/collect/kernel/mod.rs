@@ -4,6 +4,7 @@
 //! [`Translate`] turns what was seen into drafts of events.
 
 mod address;
+mod asked;
 mod image;
 mod places;
 mod sight;
@@ -18,6 +19,7 @@ use std::{
 
 use crossbeam_channel::Receiver;
 
+use super::stacks::Shared;
 pub(super) use sight::Sight;
 pub(super) use translate::Translate;
 
@@ -42,14 +44,15 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Loads and attaches the kernel programs. Takes up to a second; nobody is followed yet.
+    /// Loads and attaches the kernel programs. Takes up to a second; nobody is followed yet. `stacks`: where Python frames
+    /// are to be read from outside, because no shim tells them.
     ///
     /// # Errors
     /// What was refused.
-    pub fn start() -> Result<Kernel, SourceError> {
+    pub(crate) fn start(stacks: Option<Shared>) -> Result<Kernel, SourceError> {
         let (source, observations) = KernelSource::start(Options::default())?;
         let (sights, looking) =
-            sight::look(observations).map_err(|error| SourceError::Refused {
+            sight::look(observations, stacks).map_err(|error| SourceError::Refused {
                 step: "starting a thread".to_owned(),
                 reason: error.to_string(),
                 errno: error.raw_os_error(),

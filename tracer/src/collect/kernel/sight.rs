@@ -1,5 +1,5 @@
 //! What must be asked of a process at the moment it is seen, because it may be gone a moment later: which program it
-//! runs, in which objects the addresses of a call lie, what a module image holds.
+//! runs, in which objects the addresses of a call lie, what a module image holds, which Python code asked.
 
 use std::{fs, path::PathBuf, thread::JoinHandle};
 
@@ -7,8 +7,13 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use jittrace_model::event::Image;
 
 use super::{
-    super::{procfs, replay::Mapped},
+    super::{
+        procfs,
+        replay::Mapped,
+        stacks::{Shared, Stack},
+    },
     address::{Addresses, Place},
+    asked::Asked,
     image::{self, Memory},
 };
 use crate::ebpf::{Call, KernelEvent, Observation};
@@ -28,24 +33,33 @@ pub(crate) struct Sight {
     pub(crate) image: Option<Image>,
     /// What the process has mapped, at the first call that is seen of its program.
     pub(crate) mapped: Option<Vec<Mapped>>,
+    /// The Python code that asked for it, as it was found a moment later.
+    pub(crate) python: Option<Stack>,
 }
 
 /// Looks at every observation as it comes and passes it on. Ends with the source.
 pub(super) fn look(
     observations: Receiver<Observation>,
+    stacks: Option<Shared>,
 ) -> std::io::Result<(Receiver<Sight>, JoinHandle<()>)> {
     // Unbounded: while the collector is busy with a file, the kernel's ring must go on being emptied.
     let (to, sights) = unbounded();
     let thread = std::thread::Builder::new()
         .name("jittrace-sight".to_owned())
-        .spawn(move || pass_on(&observations, &to))?;
+        .spawn(move || pass_on(&observations, &to, stacks.map(Asked::new)))?;
     Ok((sights, thread))
 }
 
-fn pass_on(observations: &Receiver<Observation>, to: &Sender<Sight>) {
+fn pass_on(observations: &Receiver<Observation>, to: &Sender<Sight>, mut asked: Option<Asked>) {
     let mut addresses = Addresses::default();
     for observation in observations {
-        if to.send(sight(observation, &mut addresses)).is_err() {
+        // First of all: each moment makes them less true.
+        let python = asked.as_mut().and_then(|asked| asked.of(&observation));
+        let sight = Sight {
+            python,
+            ..sight(observation, &mut addresses)
+        };
+        if to.send(sight).is_err() {
             return;
         }
     }
@@ -60,6 +74,7 @@ fn sight(observation: Observation, addresses: &mut Addresses) -> Sight {
         object: None,
         image: None,
         mapped: None,
+        python: None,
     };
     if pid == 0 {
         return sight;
@@ -74,7 +89,7 @@ fn sight(observation: Observation, addresses: &mut Addresses) -> Sight {
             if !addresses.knows(pid) {
                 sight.mapped = procfs::mapped(pid).ok();
             }
-            let (caller, object, image) = asked(pid, call, addresses);
+            let (caller, object, image) = places(pid, call, addresses);
             (sight.caller, sight.object, sight.image) = (caller, object, image);
         }
         _ => {}
@@ -82,7 +97,7 @@ fn sight(observation: Observation, addresses: &mut Addresses) -> Sight {
     sight
 }
 
-fn asked(
+fn places(
     pid: u32,
     call: &Call,
     addresses: &mut Addresses,

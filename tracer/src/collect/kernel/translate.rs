@@ -26,6 +26,7 @@ use super::{
     super::{
         monotonic_ns, procfs,
         replay::Mapped,
+        stacks::Stack,
         translate::{Draft, Sink, absolute, answer, without_ours},
     },
     address::Place,
@@ -73,6 +74,8 @@ pub(crate) struct Translate {
     told_partial: HashSet<String>,
     /// When all memory maps are looked at next.
     sweep: u64,
+    /// Requests that were answered before the Python code behind them could be read.
+    read_late: u64,
 }
 
 /// What is remembered of a process until it ends.
@@ -117,6 +120,8 @@ struct Open {
     request: LibraryRequest,
     /// Files that the loader opened for it, in order.
     opened: Vec<String>,
+    /// The Python code that its thread was found in, until it is known whether the thread was still inside then.
+    python: Option<Stack>,
 }
 
 impl Translate {
@@ -252,6 +257,21 @@ impl Translate {
             for (_, failed) in failed {
                 sink.put_from(failed, Source::Ebpf);
             }
+            let open: Vec<_> = self.process(pid).open.drain().collect();
+            for ((tid, time), open) in open {
+                // It has not returned: the thread is inside of it to this moment.
+                if let Some(stack) = open.python {
+                    explain(At { time, pid, tid }, open.event, stack, sink);
+                }
+            }
+        }
+        if self.read_late > 0 {
+            let text = format!(
+                "the Python code behind {} requests for CUDA libraries is not known: they were answered before it could \
+                 be read",
+                self.read_late
+            );
+            note(monotonic_ns(), 0, "python-late", text, sink);
         }
     }
 
@@ -356,7 +376,7 @@ impl Translate {
             looks: LOOKS.iter().map(|after| at.time + after).collect(),
             ..Process::default()
         };
-        sink.put_from(
+        let asked = sink.put_from(
             at.draft(Body::Exec(Box::new(ExecEvent {
                 call: "execve".to_owned(),
                 path: filename,
@@ -366,6 +386,14 @@ impl Translate {
             }))),
             Source::Ebpf,
         );
+        if let Some(stack) = sight.python.clone() {
+            let from = At {
+                pid: ppid,
+                tid: stack.tid.unwrap_or(ppid),
+                ..at
+            };
+            explain(from, asked, stack, sink);
+        }
         sink.put_from(
             at.draft(Body::ProcessStart(Box::new(ProcessStart {
                 ppid,
@@ -516,6 +544,7 @@ impl Translate {
                 event,
                 request,
                 opened: Vec::new(),
+                python: sight.python.clone(),
             },
         );
         event
@@ -599,6 +628,11 @@ impl Translate {
         let Some(open) = self.process(at.pid).open.remove(&key) else {
             return;
         };
+        match open.python {
+            Some(stack) if stack.read_at <= at.time => explain(at, open.event, stack, sink),
+            Some(_) => self.read_late += 1,
+            None => {}
+        }
         let requested_by = open.request.caller.as_ref().map(|c| c.object.clone());
         if call.result == Some(0) {
             if open.request.flags & libc::RTLD_NOLOAD == 0 {
@@ -677,18 +711,7 @@ impl Translate {
             if !self.told_partial.insert(text.clone()) {
                 continue;
             }
-            sink.put_from(
-                Draft {
-                    time,
-                    pid: 0,
-                    tid: 0,
-                    body: Body::Note(Note {
-                        about: "probe".to_owned(),
-                        text,
-                    }),
-                },
-                Source::Ebpf,
-            );
+            note(time, 0, "probe", text, sink);
         }
     }
 
@@ -712,21 +735,11 @@ impl Translate {
                 continue;
             };
             if *opened < object.since_ns && !object.functions.is_empty() {
-                sink.put_from(
-                    Draft {
-                        time: object.since_ns,
-                        pid: *pid,
-                        tid: *pid,
-                        body: Body::Note(Note {
-                            about: "probed-late".to_owned(),
-                            text: format!(
-                                "calls in {path} during the first {:.1} ms after it was loaded were not seen",
-                                (object.since_ns - opened) as f64 / 1e6
-                            ),
-                        }),
-                    },
-                    Source::Ebpf,
+                let text = format!(
+                    "calls in {path} during the first {:.1} ms after it was loaded were not seen",
+                    (object.since_ns - opened) as f64 / 1e6
                 );
+                note(object.since_ns, *pid, "probed-late", text, sink);
             }
         }
     }
@@ -806,6 +819,27 @@ impl Translate {
             }
         }
     }
+}
+
+/// Tells the Python code behind an event of this time.
+fn explain(at: At, of: EventId, stack: Stack, sink: &mut impl Sink) {
+    let body = Body::PythonStack(Box::new(stack.explains(of, at.time)));
+    sink.put_from(at.draft(body), Source::Procfs);
+}
+
+fn note(time: u64, pid: u32, about: &str, text: String, sink: &mut impl Sink) {
+    sink.put_from(
+        Draft {
+            time,
+            pid,
+            tid: pid,
+            body: Body::Note(Note {
+                about: about.to_owned(),
+                text,
+            }),
+        },
+        Source::Ebpf,
+    );
 }
 
 /// Where and when.
