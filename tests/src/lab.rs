@@ -95,7 +95,16 @@ impl Lab {
     /// # Panics
     /// It does not compile.
     pub fn cudart(&self, output: &str) -> PathBuf {
-        let source = "int cudaRuntimeGetVersion(int *v) { *v = 12040; return 0; }";
-        self.versioned(output, "libcudart.so.12", "libcudart.so.12", source)
+        self.cudart_of(output, 12040)
+    }
+
+    /// The same that answers with another version, of 12.x.
+    ///
+    /// # Panics
+    /// It does not compile.
+    pub fn cudart_of(&self, output: &str, version: u32) -> PathBuf {
+        let source =
+            format!("int cudaRuntimeGetVersion(int *v) {{ *v = {version}; return 0; }}");
+        self.versioned(output, "libcudart.so.12", "libcudart.so.12", &source)
     }
 }

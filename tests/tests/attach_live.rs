@@ -10,10 +10,10 @@
 use std::{collections::BTreeSet, process::Command, time::Duration};
 
 use jittrace_tests::{
-    eventually,
+    eventually, jittrace,
     lab::Lab,
     python, skip,
-    trace::{Stepping, alone, base, kernel_source},
+    trace::{PATIENCE, Stepping, alone, base, kernel_source},
 };
 
 /// Loads a runtime library, asks it, starts children, and ends with status 3; one step a line.
@@ -345,4 +345,81 @@ fn a_process_in_another_mount_namespace_is_read_through_its_own_root() {
         "nothing is known of {}",
         path.display()
     );
+}
+
+/// Two processes that load the same path: in the mount namespace of one of them another file is there.
+#[test]
+fn one_path_in_two_mount_namespaces_is_two_files() {
+    let test = "one_path_in_two_mount_namespaces_is_two_files";
+    if !kernel_source(test) {
+        return;
+    }
+    let _alone = alone();
+    let lab = Lab::new();
+    let library = lab.cudart("lib/libcudart.so.12");
+    let other = lab.cudart_of("other/libcudart.so.12", 12090);
+    let script = lab.write(
+        "load.py",
+        "import ctypes, sys\nlib = ctypes.CDLL(sys.argv[1])\nv = ctypes.c_int()\n\
+         lib.cudaRuntimeGetVersion(ctypes.byref(v))\nprint(v.value, flush=True)\nsys.stdin.readline()\n",
+    );
+    let load = format!("{} {} {}", python(), script.display(), library.display());
+    let inside = format!(
+        "mount --bind {} {} && exec {load}",
+        other.display(),
+        library.display()
+    );
+    let mut shell = Stepping::start(Command::new("sh").args([
+        "-c",
+        &format!("read a; {load}; unshare --mount sh -c '{inside}'"),
+    ]));
+    let attached = lab.attach("t.jtrace", shell.pid());
+    // Which file it was can be seen while its process is there.
+    let told = |count: usize| {
+        let text = std::fs::read_to_string(lab.file("t.jtrace")).unwrap_or_default();
+        let loaded = format!("\"library-loaded\",\"path\":\"{}\"", library.display());
+        text.matches(&loaded).count() >= count
+    };
+    for (nth, version) in [(1, "12040"), (2, "12090")] {
+        shell.step();
+        if shell.line() != version {
+            skip(test, "unshare --mount or a bind mount does not work here");
+            return;
+        }
+        assert!(eventually(PATIENCE, || told(nth)), "the load is not told");
+    }
+    shell.step();
+    let trace = attached.end();
+    let path = library.to_str().unwrap();
+    let loads = trace.kind("library-loaded");
+    let facts = trace.kind("fact");
+    let mut versions = BTreeSet::new();
+    for load in loads.iter().filter(|e| e["path"] == path) {
+        let fact = facts
+            .iter()
+            .find(|f| f["path"] == path && f["ino"] == load["ino"] && f["dev"] == load["dev"])
+            .unwrap_or_else(|| panic!("nothing is known of {load}: {facts:?}"));
+        versions.insert(fact["version"].as_str().unwrap_or_default().to_owned());
+    }
+    assert_eq!(versions.len(), 2, "{loads:?}");
+    // Each process has the version that it really loaded.
+    let report = Command::new(jittrace())
+        .args(["report", "--format", "json"])
+        .arg(lab.file("t.jtrace"))
+        .output()
+        .unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
+    let resolved: BTreeSet<String> = report["components"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|c| {
+            c["resolved"]["cudart"]
+                .as_array()
+                .cloned()
+                .unwrap_or_default()
+        })
+        .map(|r| r["version"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    assert_eq!(resolved, versions);
 }

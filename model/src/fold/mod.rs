@@ -56,7 +56,8 @@ pub struct Model {
     calls: Vec<Seen<Call>>,
     messages: Vec<Seen<Message>>,
     accesses: Vec<Seen<FileAccess>>,
-    files: HashMap<String, Seen<FileFact>>,
+    /// What lies at each path: several files where it is another one in another mount namespace, or was replaced.
+    files: HashMap<String, Vec<Seen<FileFact>>>,
     /// Real paths of libraries that were mapped by a relative path.
     relative: HashMap<String, String>,
     distributions: Vec<Seen<DistributionFact>>,
@@ -153,7 +154,9 @@ impl Model {
             Body::PythonStack(stack) => self.attach_stack(pid, stack.of, stack.python),
             Body::Fact(fact) => match *fact {
                 Fact::File(fact) => {
-                    self.files.insert(fact.path.clone(), seen!(*fact));
+                    let there = self.files.entry(fact.path.clone()).or_default();
+                    there.retain(|f| (f.what.dev, f.what.ino) != (fact.dev, fact.ino));
+                    there.push(seen!(*fact));
                 }
                 Fact::Distribution(fact) => self.distributions.push(seen!(fact)),
                 Fact::Toolkit(fact) => self.toolkits.push(seen!(fact)),
@@ -333,16 +336,33 @@ impl Model {
         &self.accesses
     }
 
-    /// What a file is. A library that was mapped by a relative path is known by its real one too.
+    /// What a file is: the latest one, if there were several of that name. A library that was mapped by a relative path
+    /// is known by its real one too.
     pub fn file(&self, path: &str) -> Option<&Seen<FileFact>> {
+        self.files_at(path)?.last()
+    }
+
+    /// What a mapped library is: the file of its device and inode among those of its path.
+    pub fn file_of(&self, loaded: &LibraryLoaded) -> Option<&Seen<FileFact>> {
+        let there = self.files_at(&loaded.path)?;
+        let id = loaded.dev.zip(loaded.ino);
+        there
+            .iter()
+            .rev()
+            .find(|f| id == Some((f.what.dev, f.what.ino)))
+            .or_else(|| there.last())
+    }
+
+    fn files_at(&self, path: &str) -> Option<&[Seen<FileFact>]> {
         self.files
             .get(path)
             .or_else(|| self.files.get(self.relative.get(path)?))
+            .map(Vec::as_slice)
     }
 
     /// What every file is, in no order.
     pub fn files(&self) -> impl Iterator<Item = &Seen<FileFact>> {
-        self.files.values()
+        self.files.values().flatten()
     }
 
     /// Distributions.

@@ -9,7 +9,7 @@ use super::{
     tool::{self, Kind},
 };
 use crate::{
-    event::{FileOp, Rule},
+    event::{FileFact, FileOp, Rule},
     fold::{Model, Process, Seen},
     report::{BuiltFor, Component, Resolved, Toolkit},
 };
@@ -158,7 +158,8 @@ impl Gathered<'_> {
 
     fn library(&mut self, seen: &Seen<crate::event::LibraryLoaded>) {
         let loaded = &seen.what;
-        let Some(part) = self.part_of(&loaded.path) else {
+        let fact = self.model.file_of(loaded);
+        let Some(part) = part_of(fact, &loaded.path) else {
             return;
         };
         if !LIBRARY_PARTS.contains(&part.as_str()) {
@@ -187,7 +188,11 @@ impl Gathered<'_> {
                 explanation: Some(loaded.explanation),
                 events: vec![seen.id],
                 pids: vec![seen.pid],
-                ..self.described(&loaded.path, Some(&loaded.realpath))
+                ..self.described_as(
+                    &loaded.path,
+                    Some(&loaded.realpath),
+                    fact.or_else(|| self.model.file(&loaded.realpath)),
+                )
             },
         );
     }
@@ -230,20 +235,18 @@ impl Gathered<'_> {
         );
     }
 
-    fn part_of(&self, path: &str) -> Option<String> {
-        if let Some(fact) = self.model.file(path) {
-            return fact.what.part.clone();
-        }
-        let name = path.rsplit('/').next().unwrap_or(path);
-        LIBRARIES
-            .iter()
-            .find(|(prefix, _)| name.starts_with(prefix))
-            .map(|(_, part)| (*part).to_owned())
-    }
-
     /// What the facts say about a file.
     fn described(&self, path: &str, realpath: Option<&str>) -> Resolved {
         let fact = self.model.file(path).or_else(|| self.model.file(realpath?));
+        self.described_as(path, realpath, fact)
+    }
+
+    fn described_as(
+        &self,
+        path: &str,
+        realpath: Option<&str>,
+        fact: Option<&Seen<FileFact>>,
+    ) -> Resolved {
         let fact = fact.map(|f| &f.what);
         Resolved {
             path: path.to_owned(),
@@ -270,7 +273,9 @@ impl Gathered<'_> {
             .entry(part.to_owned())
             .or_default();
         match entries.iter_mut().find(|e| {
-            e.path == entry.path && (e.rule == entry.rule || entry.rule == Rule::AlreadyLoaded)
+            e.path == entry.path
+                && e.version == entry.version
+                && (e.rule == entry.rule || entry.rule == Rule::AlreadyLoaded)
         }) {
             Some(known) => {
                 merge(&mut known.events, entry.events, MOST_EVENTS);
@@ -282,6 +287,18 @@ impl Gathered<'_> {
             None => entries.push(entry),
         }
     }
+}
+
+/// The part of a toolkit that a file is: by its fact, else by its name.
+fn part_of(fact: Option<&Seen<FileFact>>, path: &str) -> Option<String> {
+    if let Some(fact) = fact {
+        return fact.what.part.clone();
+    }
+    let name = path.rsplit('/').next().unwrap_or(path);
+    LIBRARIES
+        .iter()
+        .find(|(prefix, _)| name.starts_with(prefix))
+        .map(|(_, part)| (*part).to_owned())
 }
 
 fn merge<T: PartialEq>(into: &mut Vec<T>, from: Vec<T>, most: usize) {

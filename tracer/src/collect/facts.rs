@@ -23,7 +23,10 @@ use crate::packages;
 pub(super) struct Facts {
     index: Index,
     sites: HashSet<PathBuf>,
-    told_files: HashSet<String>,
+    /// Path, device and inode of those that were read.
+    read_sites: HashSet<(PathBuf, u64, u64)>,
+    /// Path, device and inode: in another mount namespace another file may be there.
+    told_files: HashSet<(String, u64, u64)>,
     told_distributions: HashSet<String>,
     surveyed: HashSet<String>,
     places_seen: HashSet<String>,
@@ -124,9 +127,14 @@ impl Facts {
         let Ok(site) = site.canonicalize() else {
             return Vec::new();
         };
-        if !site.is_dir() || !self.sites.insert(site.clone()) {
+        let Some(metadata) = site.metadata().ok().filter(std::fs::Metadata::is_dir) else {
+            return Vec::new();
+        };
+        let state = (site.clone(), metadata.dev(), metadata.ino());
+        if !self.read_sites.insert(state) {
             return Vec::new();
         }
+        self.sites.insert(site.clone());
         let before = self.index.distributions().len();
         self.index.add_site_packages(&site, &HostFiles);
         self.owners.clear();
@@ -187,14 +195,15 @@ impl Facts {
 
     /// What a file is, once: its fact when it belongs to a toolkit, carries device code or leans on CUDA.
     pub(super) fn file(&mut self, path: &str, facts: &mut Vec<Fact>) {
-        if !path.starts_with('/') || !self.told_files.insert(path.to_owned()) {
+        if !path.starts_with('/') {
             return;
         }
         let on_disk = Path::new(path);
         let Ok(metadata) = on_disk.metadata() else {
             return;
         };
-        if !metadata.is_file() {
+        let state = (path.to_owned(), metadata.dev(), metadata.ino());
+        if !metadata.is_file() || !self.told_files.insert(state) {
             return;
         }
         let distribution = self.owner(path, facts);
@@ -208,6 +217,8 @@ impl Facts {
             if metadata.len() == 0 && part != Part::Other {
                 facts.push(Fact::File(Box::new(FileFact {
                     path: path.to_owned(),
+                    dev: metadata.dev(),
+                    ino: metadata.ino(),
                     part: Some(part.name().to_owned()),
                     distribution,
                     ..FileFact::default()
