@@ -423,3 +423,52 @@ fn one_path_in_two_mount_namespaces_is_two_files() {
         .collect();
     assert_eq!(resolved, versions);
 }
+
+/// A library is probed when it is first opened; a call that was quicker than that is said to be missing.
+#[test]
+fn a_call_before_the_probe_is_told_to_be_missing() {
+    if !kernel_source("a_call_before_the_probe_is_told_to_be_missing") {
+        return;
+    }
+    let _alone = alone();
+    let lab = Lab::new();
+    let asks = "int cudaRuntimeGetVersion(int *);";
+    let twice =
+        "int v; cudaRuntimeGetVersion(&v); usleep(1500000); cudaRuntimeGetVersion(&v); return 0;";
+    let place = lab.path().display();
+    let search = [
+        format!("-L{place}/needed"),
+        format!("-Wl,-rpath,{place}/needed"),
+    ];
+    lab.cudart("needed/libcudart.so.12");
+    lab.cudart("opened/libcudart.so.12");
+    lab.cc(
+        "needs",
+        &format!("{asks} int main(void) {{ {twice} }}"),
+        &[&search[0], &search[1], "-l:libcudart.so.12"],
+    );
+    lab.cc(
+        "opens",
+        &format!(
+            "#include <dlfcn.h>\nint main(void) {{ void *h = dlopen(\"{place}/opened/libcudart.so.12\", RTLD_NOW); \
+             int (*cudaRuntimeGetVersion)(int *) = dlsym(h, \"cudaRuntimeGetVersion\"); {twice} }}"
+        ),
+        &[],
+    );
+    let mut shell = Stepping::start(
+        Command::new("sh").args(["-c", &format!("read a; {place}/needs; {place}/opens; true")]),
+    );
+    let attached = lab.attach("t.jtrace", shell.pid());
+    shell.step();
+    let trace = attached.end();
+    let (calls, notes) = (trace.kind("call"), trace.kind("note"));
+    for how in ["needed", "opened"] {
+        let library = format!("{place}/{how}/libcudart.so.12");
+        let seen = calls.iter().filter(|e| e["object"] == library).count();
+        let said = notes
+            .iter()
+            .any(|e| e["about"] == "probed-late" && e["text"].as_str().unwrap().contains(&library));
+        assert!(seen >= 1, "{how}: the later call is not told");
+        assert!(seen == 2 || said, "{how}: {seen} calls told, {notes:?}");
+    }
+}

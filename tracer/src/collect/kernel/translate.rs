@@ -18,7 +18,7 @@ use jittrace_model::event::{
     ProcessStart, Rule, Source,
 };
 use jittrace_wire::{
-    functions::Capture,
+    functions::{Capture, family_of},
     paths::{self, Interest},
 };
 
@@ -61,6 +61,9 @@ const SWEEP: u64 = 2_000_000_000;
 /// Most processes that are looked at in a sweep.
 const SWEPT: usize = 256;
 
+/// What the loader needs at least, in ns, between opening a library at a program's start and the program's first call.
+const AT_LEAST_LOADING: u64 = 200_000;
+
 /// Calls of one function in one process that are told one by one; the rest is counted.
 const CALLS: u64 = 1000;
 
@@ -92,6 +95,8 @@ struct Process {
     mapped: HashMap<(u64, u64), String>,
     /// When the kernel told of an object.
     told: HashMap<(u64, u64), u64>,
+    /// When a watched library was opened that came with the program.
+    opened: HashMap<(u64, u64), u64>,
     /// Times at which its memory map is to be looked at.
     looks: Vec<u64>,
     /// What a look found, and when it was.
@@ -469,6 +474,11 @@ impl Translate {
                 let reads_only = flags & (libc::O_ACCMODE | libc::O_CREAT) as u64 == 0;
                 if interest == Some(Interest::Library) && reads_only {
                     // The loader at a program's start, or somebody who reads the file: its load tells more.
+                    if is_watched(&path)
+                        && let Some(file) = identity(at.pid, &path)
+                    {
+                        self.process(at.pid).opened.insert(file, at.time);
+                    }
                     return;
                 }
                 let op = if flags & libc::O_CREAT as u64 != 0 {
@@ -731,13 +741,16 @@ impl Translate {
             object.id.inode,
         );
         for (pid, process) in &self.processes {
-            let Some(opened) = process.told.get(&id) else {
-                continue;
+            let (from, what) = match (process.told.get(&id), process.opened.get(&id)) {
+                (Some(loaded), _) => (*loaded, "loaded"),
+                // The loader has to be through with all objects before the program itself calls.
+                (None, Some(opened)) => (opened.saturating_add(AT_LEAST_LOADING), "opened"),
+                (None, None) => continue,
             };
-            if *opened < object.since_ns && !object.functions.is_empty() {
+            if from < object.since_ns && !object.functions.is_empty() {
                 let text = format!(
-                    "calls in {path} during the first {:.1} ms after it was loaded were not seen",
-                    (object.since_ns - opened) as f64 / 1e6
+                    "calls in {path} during the first {:.1} ms after it was {what} were not seen",
+                    (object.since_ns - from) as f64 / 1e6
                 );
                 note(object.since_ns, *pid, "probed-late", text, sink);
             }
@@ -929,6 +942,12 @@ fn program_of(filename: &str) -> String {
 /// Whether a file that the loader opened is an object: not its cache.
 fn is_object(path: &str) -> bool {
     !path.ends_with("/ld.so.cache") && !path.starts_with("/proc/") && !path.starts_with("/sys/")
+}
+
+/// Whether a library has functions that are watched.
+fn is_watched(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    family_of(name.as_bytes()).is_some()
 }
 
 fn is_loader(path: &str) -> bool {
