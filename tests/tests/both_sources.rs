@@ -386,15 +386,17 @@ fn scenarios() -> Option<PathBuf> {
     Some(lab.join("sm120-scenario.sh")).filter(|s| s.exists())
 }
 
-#[test]
-fn the_founding_failure_is_told_alike_by_both() {
-    let test = "the_founding_failure_is_told_alike_by_both";
+/// Programs that no shim is in: ctypes.util runs ldconfig with two variables.
+const UNREACHED: &[&str] = &["ldconfig"];
+
+/// Plays a scenario of the real stack under both sources. Gives what it said, and its traces in order.
+fn play(test: &str, scenario: &str) -> Option<(String, Vec<(PathBuf, Trace)>, Lab)> {
     if !kernel_source(test) {
-        return;
+        return None;
     }
-    let (Some(stack), Some(scenario)) = (stack(), scenarios()) else {
+    let (Some(stack), Some(scenarios)) = (stack(), scenarios()) else {
         skip(test, "the real stack or its scenarios are not here");
-        return;
+        return None;
     };
     let _alone = alone();
     let lab = Lab::new();
@@ -404,52 +406,105 @@ fn the_founding_failure_is_told_alike_by_both() {
         lab.path().display()
     );
     let output = Command::new("bash")
-        .arg(scenario)
+        .arg(scenarios)
         .arg(&stack)
-        .arg("check")
+        .arg(scenario)
         .env("TRACE", tracer)
-        .env("FLASHINFER_WORKSPACE_BASE", lab.path())
+        // The scenario removes it.
+        .env("FLASHINFER_WORKSPACE_BASE", lab.file("cache"))
         .env_remove("LD_LIBRARY_PATH")
         .stderr(Stdio::null())
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert_eq!(
-        said.matches("FlashInfer requires GPUs with sm75").count(),
-        2,
-        "{said}"
-    );
-    let traces: Vec<PathBuf> = std::fs::read_dir(lab.path())
+    let mut traces: Vec<(PathBuf, Trace)> = std::fs::read_dir(lab.path())
         .unwrap()
         .flatten()
         .map(|e| e.path())
         .filter(|p| p.extension().is_some_and(|e| e == "jtrace"))
+        .map(|path| {
+            let trace = Trace::read(&path);
+            (path, trace)
+        })
         .collect();
-    assert_eq!(traces.len(), 2);
-    for path in traces {
-        let trace = Trace::read(&path);
-        // ctypes.util runs it with two variables.
-        assert_agreement(&trace, &["ldconfig"]);
-        let report = Command::new(jittrace())
-            .args(["report", "--format", "json"])
-            .arg(&path)
-            .output()
-            .unwrap();
-        let report: Value = serde_json::from_slice(&report.stdout).unwrap();
-        let accusations: Vec<&str> = report["findings"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter(|f| f["severity"] != "note")
-            .map(|f| f["id"].as_str().unwrap())
-            .collect();
-        // The empty list of architectures is the consequence, told by FlashInfer itself.
-        assert_eq!(
-            accusations,
-            ["nvcc-older-than-required", "arch-list-empty"],
-            "{report}"
-        );
+    traces.sort_by_key(|(_, trace)| trace.header["started_unix_ns"].as_u64());
+    for (_, trace) in &traces {
+        assert_agreement(trace, UNREACHED);
     }
+    Some((said, traces, lab))
+}
+
+/// Findings that are more than notes.
+fn accusations(trace: &Path) -> Vec<String> {
+    let report = Command::new(jittrace())
+        .args(["report", "--format", "json"])
+        .arg(trace)
+        .output()
+        .unwrap();
+    let report: Value = serde_json::from_slice(&report.stdout).unwrap();
+    report["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|f| f["severity"] != "note")
+        .map(|f| f["id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn the_founding_failure_is_told_alike_by_both() {
+    let Some((said, traces, _lab)) = play("the_founding_failure_is_told_alike_by_both", "check")
+    else {
+        return;
+    };
+    let refused = said.matches("FlashInfer requires GPUs with sm75").count();
+    assert_eq!(refused, 2, "{said}");
+    assert_eq!(traces.len(), 2);
+    for (path, _) in &traces {
+        // The empty list of architectures is the consequence, told by FlashInfer itself.
+        let expected = ["nvcc-older-than-required", "arch-list-empty"];
+        assert_eq!(accusations(path), expected);
+    }
+}
+
+#[test]
+fn a_cold_build_is_told_alike_by_both() {
+    let Some((said, traces, _lab)) = play("a_cold_build_is_told_alike_by_both", "cold") else {
+        return;
+    };
+    assert!(said.contains("OK loaded"), "{said}");
+    let [(path, trace)] = &traces[..] else {
+        panic!("one trace: {traces:?}")
+    };
+    assert_eq!(accusations(path), [""; 0]);
+    let starts = trace.kind("process-start");
+    let ran = |tool: &str| starts.iter().filter(|e| base(e, "exe") == tool).count();
+    assert_eq!((ran("nvcc"), ran("ptxas"), ran("cicc")), (3, 2, 2));
+}
+
+#[test]
+fn two_runtimes_in_one_process_are_told_alike_by_both() {
+    let test = "two_runtimes_in_one_process_are_told_alike_by_both";
+    let Some((said, traces, _lab)) = play(test, "mixed") else {
+        return;
+    };
+    assert!(
+        said.contains("FAILED") && said.contains("OK loaded"),
+        "{said}"
+    );
+    let [(missing, _), (two, _)] = &traces[..] else {
+        panic!("two traces: {traces:?}")
+    };
+    assert!(
+        accusations(missing).contains(&"nvcc-differs-from-built-for".to_owned()),
+        "{:?}",
+        accusations(missing)
+    );
+    assert!(
+        accusations(two).contains(&"cudart-two-majors".to_owned()),
+        "{:?}",
+        accusations(two)
+    );
 }
 
 /// `sudo jittrace`: only the collector is elevated. sudo is played by a shell of that name.

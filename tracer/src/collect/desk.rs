@@ -66,8 +66,8 @@ impl Sink for Desk {
             return first;
         }
         let keys = match &self.witnesses {
-            Some(_) => witness::keys(&draft),
-            None => Vec::new(),
+            Some(_) => witness::Keys::of(&draft),
+            None => witness::Keys::default(),
         };
         let pid = draft.pid;
         if matches!(draft.body, Body::ProcessStart(_)) {
@@ -115,7 +115,7 @@ impl Sink for Desk {
 
 impl Desk {
     /// Tells a fact, with what can be looked up about it.
-    fn tell(&mut self, mut draft: Draft, source: Source, keys: Vec<witness::Key>) -> EventId {
+    fn tell(&mut self, mut draft: Draft, source: Source, keys: witness::Keys) -> EventId {
         let pid = draft.pid;
         let mut told = Vec::new();
         match &mut draft.body {
