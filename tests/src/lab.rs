@@ -103,8 +103,7 @@ impl Lab {
     /// # Panics
     /// It does not compile.
     pub fn cudart_of(&self, output: &str, version: u32) -> PathBuf {
-        let source =
-            format!("int cudaRuntimeGetVersion(int *v) {{ *v = {version}; return 0; }}");
+        let source = format!("int cudaRuntimeGetVersion(int *v) {{ *v = {version}; return 0; }}");
         self.versioned(output, "libcudart.so.12", "libcudart.so.12", &source)
     }
 }

@@ -7,20 +7,19 @@
     reason = "a test fails by panicking"
 )]
 
-mod trace_support;
-
 use std::{
     path::PathBuf,
     process::{Command, Stdio},
     time::Duration,
 };
 
-use jittrace_tests::{eventually, jittrace, skip};
-use serde_json::Value;
-use trace_support::{
-    Lab, PATIENCE, Stepping, Trace, alone, as_nobody, base, interrupt, is_root, kernel_source,
-    python,
+use jittrace_tests::{
+    eventually, is_root, jittrace,
+    lab::Lab,
+    python, skip,
+    trace::{PATIENCE, Stepping, Trace, alone, as_nobody, base, interrupt, kernel_source},
 };
+use serde_json::Value;
 
 /// Waits in a thread; then runs a compiler from `build` and loads a library from `load`, one step a line.
 const PROGRAM: &str = r#"

@@ -389,8 +389,16 @@ fn scenarios() -> Option<PathBuf> {
 /// Programs that no shim is in: ctypes.util runs ldconfig with two variables.
 const UNREACHED: &[&str] = &["ldconfig"];
 
-/// Plays a scenario of the real stack under both sources. Gives what it said, and its traces in order.
-fn play(test: &str, scenario: &str) -> Option<(String, Vec<(PathBuf, Trace)>, Lab)> {
+/// A scenario that was played: what it said, and its traces in order.
+struct Played {
+    said: String,
+    traces: Vec<(PathBuf, Trace)>,
+    /// Where the traces are.
+    _lab: Lab,
+}
+
+/// Plays a scenario of the real stack under both sources, which have to agree.
+fn play(test: &str, scenario: &str) -> Option<Played> {
     if !kernel_source(test) {
         return None;
     }
@@ -431,7 +439,11 @@ fn play(test: &str, scenario: &str) -> Option<(String, Vec<(PathBuf, Trace)>, La
     for (_, trace) in &traces {
         assert_agreement(trace, UNREACHED);
     }
-    Some((said, traces, lab))
+    Some(Played {
+        said,
+        traces,
+        _lab: lab,
+    })
 }
 
 /// Findings that are more than notes.
@@ -453,7 +465,8 @@ fn accusations(trace: &Path) -> Vec<String> {
 
 #[test]
 fn the_founding_failure_is_told_alike_by_both() {
-    let Some((said, traces, _lab)) = play("the_founding_failure_is_told_alike_by_both", "check")
+    let Some(Played { said, traces, _lab }) =
+        play("the_founding_failure_is_told_alike_by_both", "check")
     else {
         return;
     };
@@ -469,7 +482,8 @@ fn the_founding_failure_is_told_alike_by_both() {
 
 #[test]
 fn a_cold_build_is_told_alike_by_both() {
-    let Some((said, traces, _lab)) = play("a_cold_build_is_told_alike_by_both", "cold") else {
+    let Some(Played { said, traces, _lab }) = play("a_cold_build_is_told_alike_by_both", "cold")
+    else {
         return;
     };
     assert!(said.contains("OK loaded"), "{said}");
@@ -485,7 +499,7 @@ fn a_cold_build_is_told_alike_by_both() {
 #[test]
 fn two_runtimes_in_one_process_are_told_alike_by_both() {
     let test = "two_runtimes_in_one_process_are_told_alike_by_both";
-    let Some((said, traces, _lab)) = play(test, "mixed") else {
+    let Some(Played { said, traces, _lab }) = play(test, "mixed") else {
         return;
     };
     assert!(

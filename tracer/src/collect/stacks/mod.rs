@@ -67,9 +67,17 @@ impl Stack {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unreadable {
     /// Its memory may not be read.
+    #[cfg_attr(
+        not(feature = "python-frames"),
+        expect(dead_code, reason = "only py-spy tells")
+    )]
     #[error("its memory may not be read: {0}")]
     Memory(#[source] io::Error),
     /// Its interpreter is not one that py-spy knows, or it is gone.
+    #[cfg_attr(
+        not(feature = "python-frames"),
+        expect(dead_code, reason = "only py-spy tells")
+    )]
     #[error("its interpreter was not understood ({0})")]
     Interpreter(String),
     /// This jittrace cannot read frames.
