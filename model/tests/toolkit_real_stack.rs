@@ -5,6 +5,7 @@
 mod support;
 
 use jittrace_model::distribution::Index;
+use jittrace_model::elf::ElfFacts;
 use jittrace_model::image;
 use jittrace_model::toolkit::{
     Arch, Context, DriverKind, Files, Identity, LocalFiles, Part, Places, ToolkitKind, Version,
@@ -247,37 +248,121 @@ fn archs_are_those_that_cuobjdump_lists() {
         "sgl_kernel/sm100/common_ops.abi3.so",
         "torch/lib/libtorch_cuda.so",
     ] {
-        let path = site.join(library);
-        let listed = |option: &str| {
-            let mut archs: Vec<String> = output(&cuobjdump, &[option, path.to_str().unwrap()])
-                .lines()
-                .filter_map(|line| Some(line.rsplit('.').nth(1)?.to_owned()))
-                .filter(|arch| arch.starts_with("sm_"))
-                .map(|arch| arch.trim_end_matches(['a', 'f']).to_owned())
-                .collect();
-            archs.sort();
-            archs.dedup();
-            archs
-        };
-        let mut facts = None;
-        LocalFiles.with_bytes(&path, &mut |bytes| facts = image::read(bytes));
-        let facts = facts.unwrap();
-        assert!(!facts.truncated, "{library}");
-        let numbers = |archs: &mut dyn Iterator<Item = Arch>| {
-            let mut numbers: Vec<String> =
-                archs.map(|arch| format!("sm_{}", arch.number())).collect();
-            numbers.sort();
-            numbers.dedup();
-            numbers
-        };
-        assert_eq!(
-            numbers(&mut facts.sass.iter().copied()),
-            listed("--list-elf"),
-            "{library}"
-        );
-        let mut ptx = facts.ptx.iter().filter_map(|ptx| ptx.target);
-        assert_eq!(numbers(&mut ptx), listed("--list-ptx"), "{library}");
+        let differences = compare_archs(&cuobjdump, &site.join(library));
+        assert_eq!(differences, Some(Vec::new()), "{library}");
     }
+}
+
+/// What cuobjdump lists and what is read natively, where they differ; none for a file without device code.
+fn compare_archs(cuobjdump: &Path, path: &Path) -> Option<Vec<String>> {
+    let mut facts = None;
+    LocalFiles.with_bytes(path, &mut |bytes| facts = image::read(bytes));
+    let facts = facts?;
+    let listed = |option: &str| {
+        let mut archs: Vec<String> = output(cuobjdump, &[option, path.to_str().unwrap()])
+            .lines()
+            .filter_map(|line| Some(line.rsplit('.').nth(1)?.to_owned()))
+            .filter(|arch| arch.starts_with("sm_"))
+            .map(|arch| arch.trim_end_matches(['a', 'f']).to_owned())
+            .collect();
+        archs.sort();
+        archs.dedup();
+        archs
+    };
+    let numbers = |archs: &mut dyn Iterator<Item = Arch>| {
+        let mut numbers: Vec<String> = archs.map(|arch| format!("sm_{}", arch.number())).collect();
+        numbers.sort();
+        numbers.dedup();
+        numbers
+    };
+    let mut differences = Vec::new();
+    if facts.truncated {
+        differences.push("not read to its end".to_owned());
+    }
+    let sass = numbers(&mut facts.sass.iter().copied());
+    let ptx = numbers(&mut facts.ptx.iter().filter_map(|ptx| ptx.target));
+    for (option, read) in [("--list-elf", sass), ("--list-ptx", ptx)] {
+        let listed = listed(option);
+        if read != listed {
+            differences.push(format!("{option}: read {read:?}, listed {listed:?}"));
+        }
+    }
+    Some(differences)
+}
+
+/// The same over every file of the stack, and SONAME and needs against readelf. Takes minutes, with a full stack many:
+/// asked for by `JITTRACE_EVERY_FILE=1`.
+#[test]
+fn every_file_of_the_stack() {
+    if std::env::var_os("JITTRACE_EVERY_FILE").is_none() {
+        eprintln!("skipped: JITTRACE_EVERY_FILE is not set");
+        return;
+    }
+    let Some(stack) = stack() else { return };
+    let cuobjdump = site_packages(&stack).join("triton/backends/nvidia/bin/cuobjdump");
+    let (mut objects, mut images, mut wrong) = (0, 0, Vec::new());
+    let mut seen = std::collections::HashSet::new();
+    let mut directories = vec![stack];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(&directory).unwrap().flatten() {
+            let path = entry.path();
+            let kind = entry.file_type().unwrap();
+            if kind.is_dir() {
+                directories.push(path);
+                continue;
+            }
+            let is_elf = LocalFiles
+                .head(&path, 4)
+                .is_some_and(|head| head == b"\x7fELF");
+            if !kind.is_file() || !is_elf || !seen.insert(path.canonicalize().unwrap()) {
+                continue;
+            }
+            objects += 1;
+            wrong.extend(
+                compare_dynamic_section(&path)
+                    .into_iter()
+                    .map(|difference| format!("{}: {difference}", path.display())),
+            );
+            if let Some(differences) = compare_archs(&cuobjdump, &path) {
+                images += 1;
+                wrong.extend(
+                    differences
+                        .into_iter()
+                        .map(|difference| format!("{}: {difference}", path.display())),
+                );
+            }
+        }
+    }
+    eprintln!("{objects} ELF files, {images} of them with device code");
+    assert!(objects > 50 && images > 3);
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// SONAME and needed libraries as readelf tells them.
+fn compare_dynamic_section(path: &Path) -> Vec<String> {
+    let listed = output(Path::new("readelf"), &["-dW", path.to_str().unwrap()]);
+    let named = |tag: &str| -> Vec<String> {
+        listed
+            .lines()
+            .filter(|line| line.contains(tag))
+            .filter_map(|line| Some(line.split_once('[')?.1.split_once(']')?.0.to_owned()))
+            .collect()
+    };
+    let mut facts = None;
+    LocalFiles.with_bytes(path, &mut |bytes| facts = ElfFacts::parse(bytes).ok());
+    let Some(facts) = facts else {
+        return vec!["it does not parse".to_owned()];
+    };
+    let mut differences = Vec::new();
+    let soname = named("(SONAME)");
+    if facts.soname != soname.first().cloned() {
+        differences.push(format!("SONAME {:?}, readelf {soname:?}", facts.soname));
+    }
+    let needed = named("(NEEDED)");
+    if facts.needed != needed {
+        differences.push(format!("needed {:?}, readelf {needed:?}", facts.needed));
+    }
+    differences
 }
 
 #[test]

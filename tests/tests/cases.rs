@@ -432,6 +432,94 @@ fn odd_and_healthy_runs_are_left_in_peace() {
     assert!(failures.is_empty(), "\n{}", failures.join("\n"));
 }
 
+/// The report of several traces as one.
+fn joined(place: &Path, numbers: &[usize]) -> Report {
+    let traces = numbers
+        .iter()
+        .map(|n| place.join("out").join(format!("{n}.jtrace")));
+    let output = Command::new(jittrace())
+        .arg("report")
+        .args(traces)
+        .args(["--format", "json"])
+        .output()
+        .expect("jittrace runs");
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&output.stderr)))
+}
+
+#[test]
+fn work_that_leaves_the_tree_is_said_with_the_process_it_went_to() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let (report, directory) = reports_of("s61-handed-to-a-server", place.path()).remove(0);
+    let server =
+        fs::read_to_string(Path::new(&directory).join("server")).expect("the server's pid");
+    let found = report
+        .findings
+        .iter()
+        .find(|f| f.id == "child-not-followed")
+        .expect("what was handed over is said");
+    assert_eq!(found.severity, Severity::Note);
+    let title = format!(
+        "nvcc was handed to process {}, which is not followed",
+        server.trim()
+    );
+    assert_eq!(found.title, title);
+}
+
+#[test]
+fn a_module_built_in_one_trace_and_loaded_in_another_names_both() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let (_, directory) = reports_of("d16", place.path()).remove(0);
+    let report = joined(place.path(), &[1, 2]);
+    let found = report
+        .findings
+        .iter()
+        .find(|f| f.id == "cache-stale-toolkit")
+        .expect("the stale module is found across the traces");
+    let words = words(found);
+    for fact in [
+        "built in another of these traces, by nvcc 13.0",
+        "wrote $W/cache/0.6.9/90a/sampling/sampling.so in trace 1",
+        "CUDA_HOME=$W/cuda-13.2",
+    ] {
+        let fact = fact.replace("$W", &directory);
+        assert!(words.contains(&fact), "{fact}:\n{words}");
+    }
+}
+
+#[test]
+fn the_rank_that_differs_from_its_peers_is_named() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let (_, directory) = reports_of("s62-ranks", place.path()).remove(0);
+    let report = joined(place.path(), &[1, 2, 3, 4]);
+    let first = report.findings.first().expect("a rank failed");
+    assert_eq!(first.id, "arch-unsupported-by-nvcc");
+    let found = report
+        .findings
+        .iter()
+        .find(|f| f.id == "ranks-differ")
+        .expect("the rank that differs is found");
+    assert_eq!(found.severity, Severity::Warning);
+    let words = words(found);
+    for fact in [
+        "rank 2 of trace 3 resolved another nvcc than 3 of its peers",
+        "nvcc 12.4",
+        "nvcc 13.0",
+        "CUDA_HOME is $W/cuda-12.4 in rank 2 of trace 3",
+        "Only those that differ failed",
+    ] {
+        let fact = fact.replace("$W", &directory);
+        assert!(words.contains(&fact), "{fact}:\n{words}");
+    }
+    let healthy = joined(place.path(), &[1, 2, 4]);
+    assert!(
+        healthy
+            .findings
+            .iter()
+            .all(|f| f.severity == Severity::Note)
+    );
+}
+
 #[test]
 fn the_kinds_next_to_the_reports_have_their_verdicts() {
     let mut failures = Vec::new();

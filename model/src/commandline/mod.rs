@@ -4,11 +4,13 @@
 //! commands inside. [`answer`] reads what version and architecture probes print, [`message`] what went wrong.
 
 pub mod answer;
+mod handed;
 pub mod message;
 mod options;
 mod shell;
 
 pub use answer::{VersionAnswer, read_arch_list, read_version};
+pub use handed::{HANDED_OVER, Handed, handed_over};
 pub use message::{Message, meanings};
 pub use shell::{Simple, commands as shell_commands};
 

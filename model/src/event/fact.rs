@@ -256,4 +256,7 @@ pub struct CacheFact {
     /// Modification time, seconds since 1970.
     #[serde(default)]
     pub mtime: i64,
+    /// Size in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
 }

@@ -8,14 +8,14 @@
 
 use super::{
     Draft, View,
-    view::Known,
+    view::{Known, Tool},
     words::{directory, name, tool_rule},
 };
 use crate::{
     component,
     event::{CacheFact, EventId, FileOp},
     fold::{Process, Seen},
-    report::{Artifact, Cache, Severity},
+    report::{Artifact, Cache, Severity, phrase::trace_of},
     resolve::{asker, tool::Kind},
     toolkit::Version,
 };
@@ -23,9 +23,12 @@ use crate::{
 pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
     let mut drafts = Vec::new();
     for cache in &view.report.caches {
-        for artifact in cache.artifacts.iter().filter(|a| a.loaded && !a.built) {
-            if let Some(fact) = view.model.cache_fact(&artifact.path) {
-                drafts.extend(stale(view, cache, artifact, fact));
+        for artifact in cache.artifacts.iter().filter(|a| a.loaded) {
+            let Some(fact) = view.model.cache_fact(&artifact.path) else {
+                continue;
+            };
+            for (event, process) in first_uses(view, artifact) {
+                drafts.extend(stale(view, cache, artifact, fact, event, process));
             }
         }
     }
@@ -43,6 +46,40 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
     merged
 }
 
+/// The first use of a module in each of the joined traces.
+fn first_uses<'a>(view: &View<'a>, artifact: &Artifact) -> Vec<(Option<EventId>, &'a Process)> {
+    if !view.is_joined() {
+        let event = artifact.events.first().copied();
+        let process = event
+            .and_then(|e| process_of(view, e))
+            .or_else(|| view.model.processes().first());
+        return process.map(|p| (event, p)).into_iter().collect();
+    }
+    let opened = view
+        .model
+        .accesses()
+        .iter()
+        .filter(|a| a.what.op == FileOp::Open && a.what.errno == 0 && a.what.path == artifact.path)
+        .map(|a| (a.id, a.process));
+    let mapped = view
+        .model
+        .libraries()
+        .iter()
+        .filter(|l| l.what.path == artifact.path)
+        .map(|l| (l.id, l.process));
+    let mut uses: Vec<(Option<EventId>, &Process)> = Vec::new();
+    for (event, process) in opened.chain(mapped) {
+        let Some(process) = process.and_then(|p| view.model.process(p)) else {
+            continue;
+        };
+        let trace = trace_of(process.pid);
+        if uses.iter().all(|(_, p)| trace_of(p.pid) != trace) {
+            uses.push((Some(event), process));
+        }
+    }
+    uses
+}
+
 /// The toolkit that a run would compile with.
 struct Wanted {
     known: Known,
@@ -56,14 +93,16 @@ fn stale(
     cache: &Cache,
     artifact: &Artifact,
     fact: &Seen<CacheFact>,
+    used: Option<EventId>,
+    process: &Process,
 ) -> Option<Draft> {
-    let built = built_with(view, &fact.what)?;
-    let used = artifact.events.first().copied();
-    let process = used
-        .and_then(|e| process_of(view, e))
-        .or_else(|| view.model.processes().first())?;
+    let trace = trace_of(process.pid);
+    let builder = built_in_another(view, &artifact.path, trace);
+    let built = builder
+        .and_then(|(_, version)| version)
+        .or_else(|| built_with(view, &fact.what))?;
     let wanted = wanted(view, process)?;
-    if built.same_release(wanted.known.version) || compiled_since(view, &artifact.path) {
+    if built.same_release(wanted.known.version) || compiled_since(view, &artifact.path, trace) {
         return None;
     }
     let owner = if matches!(cache.owner.as_str(), "" | "unknown") {
@@ -117,8 +156,30 @@ fn stale(
             format!("that toolkit is {} ({})", wanted.known.version, wanted.known.from),
         )
         .in_process(process.pid);
-    for event in artifact.events.iter().take(2) {
-        draft = draft.evidence(*event, format!("{} was used", artifact.path));
+    let shown: Vec<EventId> = if view.is_joined() {
+        used.into_iter().collect()
+    } else {
+        artifact.events.iter().copied().take(2).collect()
+    };
+    for event in shown {
+        draft = draft.evidence(event, format!("{} was used", artifact.path));
+    }
+    if let Some((tool, _)) = builder {
+        draft = draft
+            .cause(format!(
+                "It was built in another of these traces, by {} ({}).",
+                tool.named(),
+                tool.path()
+            ))
+            .evidence(
+                tool.process.id,
+                format!(
+                    "{} wrote {} in trace {}",
+                    tool.path(),
+                    artifact.path,
+                    trace_of(tool.process.pid) + 1
+                ),
+            );
     }
     Some(
         draft
@@ -208,17 +269,41 @@ fn process_of<'a>(view: &View<'a>, event: EventId) -> Option<&'a Process> {
     view.model.process(index)
 }
 
-/// Whether anything was compiled into the directory of a module, or moved to its place.
-fn compiled_since(view: &View<'_>, path: &str) -> bool {
+/// The compiler that wrote a module in another trace than this one.
+fn built_in_another<'v, 'a>(
+    view: &'v View<'a>,
+    path: &str,
+    trace: u32,
+) -> Option<(&'v Tool<'a>, Option<Version>)> {
+    if !view.is_joined() {
+        return None;
+    }
+    let build = view.report.builds.iter().find(|b| {
+        trace_of(b.pid) != trace
+            && b.output
+                .as_deref()
+                .is_some_and(|o| crate::resolve::absolute(&b.cwd, o) == path)
+    })?;
+    let tool = view
+        .tools()
+        .iter()
+        .find(|t| t.process.pid == build.pid && t.process.start == build.start_ns)?;
+    Some((tool, tool.version.as_ref().map(|k| k.version)))
+}
+
+/// Whether anything was compiled into the directory of a module, or moved to its place, in one of the traces.
+fn compiled_since(view: &View<'_>, path: &str, trace: u32) -> bool {
     let folder = directory(path);
     let by_tool = view.report.builds.iter().any(|b| {
-        b.output
-            .as_deref()
-            .is_some_and(|o| directory(&crate::resolve::absolute(&b.cwd, o)) == folder)
+        trace_of(b.pid) == trace
+            && b.output
+                .as_deref()
+                .is_some_and(|o| directory(&crate::resolve::absolute(&b.cwd, o)) == folder)
     });
     by_tool
         || view.model.accesses().iter().any(|a| {
             a.what.errno == 0
+                && trace_of(a.pid) == trace
                 && (a.what.op == FileOp::Create && a.what.path == path
                     || a.what.to.as_deref() == Some(path))
         })

@@ -1,7 +1,7 @@
 //! `cache-wrong-arch`: a module from a cache has no code for this GPU.
 //!
 //! Proof: the module's architectures, the GPU's compute capability, and a load or launch that failed for want of code
-//! (209, 98, or the sentence). Without such a failure a note.
+//! (209, 200, 98, or the sentence). Without such a failure a note.
 
 use super::{
     Draft, View,
@@ -20,9 +20,15 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
         .model
         .calls()
         .iter()
-        .find(|c| matches!(c.what.result, Some(209 | 98)));
+        .find(|c| matches!(c.what.result, Some(209 | 200 | 98)));
     let said = view.said(&["no-kernel-image", "cuda-error"]).find(|m| {
-        m.what.text.contains("no kernel image") || m.what.text.contains("invalid device function")
+        [
+            "no kernel image",
+            "invalid device function",
+            "kernel image is invalid",
+        ]
+        .iter()
+        .any(|words| m.what.text.contains(words))
     });
     let mut drafts = Vec::new();
     for cache in &view.report.caches {

@@ -17,6 +17,7 @@ mod arch_unsupported;
 mod build_lock_stale;
 mod build_tool_missing;
 mod cache_contended;
+mod cache_corrupt;
 mod cache_foreign_major;
 mod cache_rebuilt;
 mod cache_stale_build_file;
@@ -30,6 +31,7 @@ mod cudart_stub;
 mod cudart_twice;
 mod cudnn_mixed;
 mod driver_too_old;
+mod handed_over;
 mod host_compiler;
 mod libcuda_compat;
 mod libcuda_not_found;
@@ -45,6 +47,7 @@ mod provider;
 mod ptx_driver;
 mod ptxas_override;
 mod ptxas_ptx;
+mod ranks_differ;
 mod source_refused;
 mod symbols;
 mod toolkit_incomplete;
@@ -90,6 +93,7 @@ const KINDS: &[Find] = &[
     cudart_twice::find,
     libcuda_not_found::find,
     cache_wrong_arch::find,
+    cache_corrupt::find,
     ptx_driver::find,
     no_kernel_image::find,
     driver_too_old::find,
@@ -101,6 +105,8 @@ const KINDS: &[Find] = &[
     arch_list_empty::find,
     component_disabled::find,
     version_disagreement::find,
+    ranks_differ::find,
+    handed_over::find,
     child_not_followed::find,
     source_refused::find,
 ];

@@ -1,4 +1,5 @@
-//! `no-kernel-image`: nothing in a module fits the GPU (error 209).
+//! `no-kernel-image`: nothing in a module fits the GPU (error 209), or the function that was launched is in no image that
+//! does (error 98, "invalid device function").
 //!
 //! Proof: the load that answered 209 with the architectures of its image, or the program's sentence, beside the GPU's
 //! compute capability. An `a` image fits exactly one capability, an `f` image its family.
@@ -29,7 +30,9 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
         return refused.iter().map(|c| by_call(view, c, gpu)).collect();
     }
     let Some(message) = view.said(&["no-kernel-image", "cuda-error"]).find(|m| {
-        m.what.text.contains("no kernel image") || m.what.text.contains("NO_BINARY_FOR_GPU")
+        m.what.text.contains("no kernel image")
+            || m.what.text.contains("NO_BINARY_FOR_GPU")
+            || m.what.text.contains("invalid device function")
     }) else {
         return Vec::new();
     };
@@ -51,7 +54,11 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
         },
     )
     .component(&asker.component)
-    .title("A module has no code for this GPU")
+    .title(if message.what.text.contains("invalid device function") {
+        "A function is in none of the images that fit this GPU"
+    } else {
+        "A module has no code for this GPU"
+    })
     .cause(format!("It said {}.", quoted(&message.what.text)))
     .evidence(
         message.id,

@@ -85,6 +85,7 @@ pub struct View<'a> {
     tools: Vec<Tool<'a>>,
     /// What was said, without the source lines that tracebacks repeat.
     messages: Vec<&'a Seen<Message>>,
+    joined: bool,
     tool_of: HashMap<ProcessIndex, usize>,
     /// Positions in the model's calls, by function: kinds ask for few of very many.
     calls_of: BTreeMap<&'a str, Vec<usize>>,
@@ -100,6 +101,10 @@ impl<'a> View<'a> {
             report,
             tools: Vec::new(),
             messages: without_echoes(model.messages()),
+            joined: model
+                .processes()
+                .iter()
+                .any(|p| crate::report::phrase::trace_of(p.pid) > 0),
             tool_of: HashMap::new(),
             calls_of: BTreeMap::new(),
             libraries_of: HashMap::new(),
@@ -134,6 +139,11 @@ impl<'a> View<'a> {
             });
         }
         view
+    }
+
+    /// Whether the model is of several traces.
+    pub fn is_joined(&self) -> bool {
+        self.joined
     }
 
     /// Every run of a build tool, in order of start.

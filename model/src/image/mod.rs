@@ -125,15 +125,29 @@ pub fn read(bytes: &[u8]) -> Option<ImageFacts> {
 }
 
 /// Reads the fatbin sections of a host ELF file; `None` if it has none.
+///
+/// After a device link `.nv_fatbin` has what a GPU can run; what `__nv_relfatbin` still holds are the inputs of that link
+/// (NVSHMEM's: an sm_89 and PTX that no load can use, and that cuobjdump lists with `-all` alone).
 #[must_use]
 pub fn from_object(object: &Object<'_>) -> Option<ImageFacts> {
-    let fatbins: Vec<Fatbin> = object
-        .sections()
-        .iter()
-        .filter(|section| matches!(section.name, ".nv_fatbin" | "__nv_relfatbin"))
-        .map(|section| fatbin::read(section.bytes))
-        .collect();
-    (!fatbins.is_empty()).then(|| from_fatbins(Container::HostObject, &fatbins))
+    let fatbins = |name: &str| -> Vec<Fatbin> {
+        object
+            .sections()
+            .iter()
+            .filter(|section| section.name == name)
+            .map(|section| fatbin::read(section.bytes))
+            .collect()
+    };
+    let linked = fatbins(".nv_fatbin");
+    let found = if linked.iter().any(|fatbin| !fatbin.entries.is_empty()) {
+        linked
+    } else {
+        linked
+            .into_iter()
+            .chain(fatbins("__nv_relfatbin"))
+            .collect()
+    };
+    (!found.is_empty()).then(|| from_fatbins(Container::HostObject, &found))
 }
 
 fn from_fatbins(container: Container, fatbins: &[Fatbin]) -> ImageFacts {

@@ -386,6 +386,7 @@ impl Redactor {
             archs: _,
             needed,
             mtime: _,
+            size: _,
         } = fact;
         self.text(path);
         self.text(directory);

@@ -27,6 +27,11 @@ const PARTS: &[&str] = &[
 /// Pids of joined traces after the first are this much larger each, so that they stay apart.
 pub const PID_STRIDE: u32 = 10_000_000;
 
+/// Which of the joined traces a pid belongs to, from 0.
+pub fn trace_of(pid: u32) -> u32 {
+    pid / PID_STRIDE
+}
+
 /// A pid as it is shown: `4711`, or `4711 in trace 2` for one of a joined trace.
 pub fn pid(pid: u32) -> String {
     match pid / PID_STRIDE {

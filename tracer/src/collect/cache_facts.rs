@@ -60,7 +60,7 @@ impl CacheFacts {
         if self.directories.insert(place.root.clone()) {
             facts.extend(directory(&place.root).map(Fact::Directory));
         }
-        facts.push(Fact::Cache(Box::new(fact(path, &place, state.seconds))));
+        facts.push(Fact::Cache(Box::new(fact(path, &place, state))));
         facts
     }
 }
@@ -78,7 +78,7 @@ fn is_told(kind: ArtifactKind) -> bool {
     )
 }
 
-fn fact(path: &str, place: &Place, mtime: i64) -> CacheFact {
+fn fact(path: &str, place: &Place, state: State) -> CacheFact {
     let on_disk = Path::new(path);
     let beside = on_disk.with_file_name("build.ninja");
     let recipe = std::fs::read_to_string(beside)
@@ -95,7 +95,8 @@ fn fact(path: &str, place: &Place, mtime: i64) -> CacheFact {
             .as_ref()
             .map(|r| r.archs.iter().map(ToString::to_string).collect())
             .unwrap_or_default(),
-        mtime,
+        mtime: state.seconds,
+        size: (state != State::default()).then_some(state.size),
         ..CacheFact::default()
     };
     if place.kind != ArtifactKind::BuildFile {

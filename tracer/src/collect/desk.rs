@@ -11,6 +11,7 @@ use crossbeam_channel::Sender;
 use indexmap::IndexMap;
 use jittrace_model::{
     Model,
+    commandline::{HANDED_OVER, handed_over},
     event::{Body, Event, EventId, Fact, Note, ProcessExit, ProcessStart, PythonStack, Source},
     log::{Header, Writer},
     redact::Redactor,
@@ -21,7 +22,7 @@ use super::{
     cache_facts::CacheFacts,
     facts::Facts,
     kernel::Unprobed,
-    monotonic_ns, probe,
+    monotonic_ns, probe, procfs,
     replay::{self, Mapped, Replay},
     roots::{Roots, View},
     stillborn,
@@ -152,8 +153,23 @@ impl Desk {
             Body::LibraryRequest(request) => Some(request.clone()),
             _ => None,
         };
+        let begun = match &draft.body {
+            Body::ProcessStart(start) => !start.forked,
+            _ => false,
+        };
         let time = draft.time;
         let id = self.write(draft, source);
+        if begun && let Some(note) = self.handed_over(pid) {
+            self.write(
+                Draft {
+                    time,
+                    pid,
+                    tid: pid,
+                    body: Body::Note(note),
+                },
+                Source::Collector,
+            );
+        }
         if let Some(witnesses) = &mut self.witnesses {
             witnesses.told(keys, id, time, source);
         }
@@ -288,6 +304,20 @@ impl Desk {
             },
             Source::Collector,
         );
+    }
+
+    /// The process to which a client hands its work: the oldest that has the server's name and was there before it.
+    fn handed_over(&self, pid: u32) -> Option<Note> {
+        let process = self.model.process(self.model.current_process(pid)?)?;
+        let handed = handed_over(process.name(), process.arguments())?;
+        let server = procfs::oldest_named(handed.servers, pid)?;
+        Some(Note {
+            about: HANDED_OVER.to_owned(),
+            text: format!(
+                "{} runs as process {server}, which this trace does not follow",
+                handed.servers.first().copied().unwrap_or("its server")
+            ),
+        })
     }
 
     /// A process ended with the loader's status and without a word: what of CUDA the loader missed. `start` is how it

@@ -386,6 +386,22 @@ fn stat(pid: u32) -> Option<Stat> {
     })
 }
 
+/// The process of one of these names that began first, other than `not`.
+pub(super) fn oldest_named(names: &[&str], not: u32) -> Option<u32> {
+    let entries = fs::read_dir("/proc").ok()?;
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+        .filter(|pid| *pid != not)
+        .filter(|pid| {
+            fs::read_to_string(format!("/proc/{pid}/comm"))
+                .is_ok_and(|name| names.contains(&name.trim_end()))
+        })
+        .filter_map(|pid| Some((stat(pid)?.began, pid)))
+        .min()
+        .map(|(_, pid)| pid)
+}
+
 /// A process and all that descend from it, parents first.
 pub(super) fn descendants(root: u32) -> Vec<u32> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
