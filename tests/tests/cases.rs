@@ -132,7 +132,7 @@ const CASES: &[Case] = &[
 #[rustfmt::skip]
 const SIBLINGS: &[Case] = &[
     Case { script: "s01-nvrtc-builtins", runs: &[
-        (1, finds(&["nvrtc-builtins-not-found"], &["libnvrtc-builtins.so.13.0", "w/nvrtc/lib/libnvrtc.so.13"])),
+        (1, finds(&["nvrtc-builtins-not-found"], &["libnvrtc-builtins.so.13.0", "w/nvrtc/lib/libnvrtc.so.13", "Put $W/w/nvrtc/lib on LD_LIBRARY_PATH"])),
         (2, Silent),
     ] },
     Case { script: "s02-cudnn-mixed", runs: &[

@@ -235,7 +235,9 @@ impl Page {
         if !is_primary {
             self.labelled("what", &finding.title, Ink::Bold, 2);
         }
+        let mut cause = finding.cause.clone();
         if let Some((part, resolved)) = phrase::subjects(report, finding).first() {
+            cause = without_repeats(&cause, resolved);
             self.labelled("which", &self.which(part, resolved), Ink::Plain, 1);
             let mut rule = phrase::rule(resolved);
             if let Some(tried) = phrase::places_tried(&resolved.candidates) {
@@ -246,8 +248,8 @@ impl Page {
                 self.labelled("asked by", asker, Ink::Plain, 1);
             }
         }
-        if !finding.cause.is_empty() {
-            self.labelled("cause", &finding.cause, Ink::Plain, 4);
+        if !cause.is_empty() {
+            self.labelled("cause", &cause, Ink::Plain, 6);
         }
         for evidence in telling(&finding.evidence, 3) {
             let text = format!(
@@ -445,6 +447,47 @@ impl Page {
             }
             self.labelled(label, text, Ink::Plain, 1);
         }
+    }
+}
+
+/// A cause without its beginning where the lines above it say the same: which file, by which rule, who asked.
+///
+/// What follows them in the same sentence stays: `; it was asked for sm_70 and failed`.
+fn without_repeats(cause: &str, resolved: &Resolved) -> String {
+    let told = [
+        Some(resolved.path.as_str()),
+        Some(resolved.rule_detail.as_str()),
+        // The line may be another one: a tool is asked and run in two places.
+        resolved.requested_by.as_deref().map(|by| {
+            by.trim_end_matches(|c: char| c.is_ascii_digit())
+                .trim_end_matches(':')
+        }),
+    ];
+    let first = cause
+        .match_indices(". ")
+        .map(|(at, _)| at)
+        .next()
+        .unwrap_or(cause.len());
+    let ends: Vec<Option<usize>> = told
+        .into_iter()
+        .flatten()
+        .filter(|words| !words.is_empty())
+        .map(|words| cause.get(..first)?.find(words).map(|at| at + words.len()))
+        .collect();
+    let end = match ends.iter().copied().collect::<Option<Vec<usize>>>() {
+        Some(ends) if ends.len() > 1 => ends.into_iter().max().unwrap_or(0),
+        _ => return cause.to_owned(),
+    };
+    let rest = cause.get(end..).unwrap_or_default();
+    let rest = match rest.strip_prefix(':') {
+        Some(line) => line.trim_start_matches(|c: char| c.is_ascii_digit()),
+        None => rest,
+    }
+    .trim_start_matches([')', ',', ';', '.', ' ']);
+    let mut characters = rest.chars();
+    match characters.next() {
+        Some(letter) => letter.to_uppercase().chain(characters).collect(),
+        None => cause.to_owned(),
     }
 }
 

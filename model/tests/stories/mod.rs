@@ -1,5 +1,5 @@
 //! Reports as real runs give them, to draw and to compare: the founding story and the cases that diffs are judged by.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test takes the stories that it needs")]
 
 use indexmap::IndexMap;
 use jittrace_model::{

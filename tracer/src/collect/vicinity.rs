@@ -72,6 +72,14 @@ impl Vicinity {
             return Vec::new();
         }
         let mut directories: Vec<PathBuf> = directories(&failed.candidates, cwd);
+        // Beside whoever asked: without a RUNPATH nothing looks there.
+        let asker = failed
+            .missing_for
+            .iter()
+            .chain(&failed.requested_by)
+            .filter(|by| by.contains('/'))
+            .filter_map(|by| absolute(cwd, by).parent().map(Path::to_path_buf));
+        directories.extend(asker);
         if part == Part::Libcuda {
             directories.extend(DRIVER_DIRECTORIES.iter().map(PathBuf::from));
         }
