@@ -597,3 +597,34 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     }
     lines
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cause_goes_on_where_the_lines_above_it_end() {
+        let resolved = Resolved {
+            path: "/a/bin/nvcc".to_owned(),
+            rule_detail: "PATH entry 1: /a/bin".to_owned(),
+            requested_by: Some("/s/app.py:3".to_owned()),
+            ..Resolved::default()
+        };
+        for (cause, shown) in [
+            (
+                "app ran nvcc 12.2 at /a/bin/nvcc, first on PATH (PATH entry 1: /a/bin), asked by /s/app.py:47; it was asked for sm_70. It said no.",
+                "It was asked for sm_70. It said no.",
+            ),
+            (
+                "app resolved /a/bin/nvcc (PATH entry 1: /a/bin), asked by /s/app.py:3. It asked for more.",
+                "It asked for more.",
+            ),
+            (
+                "/a/bin/nvcc is old. Nothing is repeated.",
+                "/a/bin/nvcc is old. Nothing is repeated.",
+            ),
+        ] {
+            assert_eq!(without_repeats(cause, &resolved), shown);
+        }
+    }
+}
