@@ -480,12 +480,7 @@ fn a_served_sglang_is_traced_whole_and_stays_undisturbed() {
         "the server did not become healthy:\n{}",
         tail()
     );
-    let answer = get(
-        "/generate",
-        Some(
-            r#"{"input_ids":[1,5,9],"sampling_params":{"max_new_tokens":4,"temperature":0,"ignore_eos":true}}"#,
-        ),
-    );
+    let answer = get("/generate", Some(GENERATE));
     assert!(
         answer.as_deref().is_some_and(|a| a.contains("output_ids")),
         "{answer:?}\n{}",
@@ -509,6 +504,12 @@ fn a_served_sglang_is_traced_whole_and_stays_undisturbed() {
         mapped_by_trace(&stack.trace()),
         live.iter().map(|p| (p, mapped_now(*p))).collect::<Vec<_>>()
     );
+
+    attached_while_it_serves(&stack, &live, || {
+        let answer: serde_json::Value =
+            serde_json::from_str(&get("/generate", Some(GENERATE))?).ok()?;
+        answer["output_ids"].as_array().map(Vec::len)
+    });
 
     // Stopping jittrace's command stops all of it, and the trace is whole although sglang kills its own with SIGKILL.
     assert!(
@@ -552,6 +553,106 @@ fn a_served_sglang_is_traced_whole_and_stays_undisturbed() {
     assert!(
         cudarts.iter().any(|p| p.ends_with("libcudart.so.12")) && cudarts.len() >= 3,
         "{cudarts:?}"
+    );
+}
+
+/// A request that is always answered alike.
+const GENERATE: &str = r#"{"input_ids":[1,5,9],"sampling_params":{"max_new_tokens":4,"temperature":0,"ignore_eos":true}}"#;
+
+/// A library that is mapped: role, file, version and the rule that led to it.
+type MappedLibrary = (String, String, Option<String>, Rule);
+
+/// The libraries of a report that living processes have mapped now.
+fn living_libraries(report: &Report, live: &[u32]) -> BTreeSet<MappedLibrary> {
+    let mapped: BTreeSet<String> = live.iter().flat_map(|pid| mapped_now(*pid)).collect();
+    let resolved = report.components.iter().flat_map(|c| &c.resolved);
+    resolved
+        .flat_map(|(role, entries)| entries.iter().map(move |e| (role, e)))
+        .filter(|(_, e)| e.pids.iter().any(|p| live.contains(p)) && mapped.contains(&e.realpath))
+        .map(|(role, e)| (role.clone(), e.realpath.clone(), e.version.clone(), e.rule))
+        .collect()
+}
+
+/// Whether a snapshot can tell this as the launch trace does: a request for what was there already leaves nothing in a
+/// memory map.
+fn shows_in_a_snapshot(library: &MappedLibrary) -> bool {
+    library.3 != Rule::AlreadyLoaded
+}
+
+/// Whether only the rule differs, because the name that was asked for is not known: what no object needs was opened by
+/// some name, and a snapshot knows the path alone.
+fn is_without_its_name(library: &MappedLibrary, launched: &BTreeSet<MappedLibrary>) -> bool {
+    let (role, file, version, rule) = library;
+    *rule == Rule::AbsolutePath
+        && launched
+            .iter()
+            .any(|l| (&l.0, &l.1, &l.2) == (role, file, version))
+}
+
+/// Attaches to the serving processes: the snapshot says of them what the launch trace says, and the server answers as
+/// before. One server start serves both tests.
+fn attached_while_it_serves(stack: &Stack, live: &[u32], answer: impl Fn() -> Option<usize>) {
+    let before = answer();
+    assert!(before.is_some(), "the server does not answer");
+    let trace = stack.work.path().join("a.jtrace");
+    let attached = stack.work.path().join("a.json");
+    let mut attach = Command::new(jittrace())
+        .args(["attach", "--no-tui", "-q", "-o"])
+        .arg(&trace)
+        .arg(format!("--report=json={}", attached.display()))
+        .arg(live[0].to_string())
+        .spawn()
+        .unwrap();
+    let _attach = Reaper(attach.id());
+    let is_whole = || {
+        // The header is the first to be there.
+        let has_begun = fs::read_to_string(&trace).is_ok_and(|text| text.contains('\n'));
+        has_begun && {
+            let seen = mapped_by_trace(&trace);
+            live.iter().all(|pid| {
+                seen.get(pid)
+                    .is_some_and(|files| *files == mapped_now(*pid))
+            })
+        }
+    };
+    assert!(
+        eventually(Duration::from_secs(120), is_whole),
+        "{:#?}",
+        mapped_by_trace(&trace)
+    );
+    assert_eq!(answer(), before);
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &attach.id().to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert!(attach.wait().unwrap().success());
+    assert_eq!(answer(), before);
+    assert!(live.iter().all(|pid| !is_gone(*pid)));
+
+    let launched = Command::new(jittrace())
+        .args(["report", "--format", "json"])
+        .arg(stack.trace())
+        .output()
+        .unwrap();
+    let launched: Report = serde_json::from_slice(&launched.stdout).unwrap();
+    let attached: Report = serde_json::from_str(&fs::read_to_string(attached).unwrap()).unwrap();
+    for report in [&launched, &attached] {
+        assert!(report.components.iter().all(|c| !c.name.is_empty()));
+    }
+    let (mut launched, mut attached) = (
+        living_libraries(&launched, live),
+        living_libraries(&attached, live),
+    );
+    launched.retain(shows_in_a_snapshot);
+    attached
+        .retain(|library| launched.contains(library) || !is_without_its_name(library, &launched));
+    assert_eq!(attached, launched);
+    assert!(
+        launched.iter().any(|(role, ..)| role == "cudart"),
+        "{launched:?}"
     );
 }
 
