@@ -34,6 +34,8 @@ pub struct Snapshot {
     /// Position in the report's toolkits → rank: 0 is the one that is used most.
     ranks: Vec<usize>,
     by_id: HashMap<String, usize>,
+    /// The images of each process id, in order of start.
+    by_pid: HashMap<u32, Vec<ProcessIndex>>,
     by_root: Vec<(String, usize)>,
     by_file: HashMap<String, usize>,
 }
@@ -130,6 +132,9 @@ impl Snapshot {
             report,
             ..Snapshot::default()
         };
+        for (at, process) in snapshot.processes.iter().enumerate() {
+            snapshot.by_pid.entry(process.pid).or_default().push(at);
+        }
         snapshot.index_toolkits(model);
         snapshot
     }
@@ -239,13 +244,10 @@ impl Snapshot {
 
     /// The process image that a pid ran at a moment.
     pub fn process_at(&self, pid: u32, t: u64) -> Option<ProcessIndex> {
-        let mut found = None;
-        for (at, process) in self.processes.iter().enumerate() {
-            if process.pid == pid && (process.start <= t || found.is_none()) {
-                found = Some(at);
-            }
-        }
-        found
+        let images = self.by_pid.get(&pid)?;
+        let began = |at: &&ProcessIndex| self.processes.get(**at).is_some_and(|p| p.start <= t);
+        let latest = images.iter().rev().find(began);
+        latest.or_else(|| images.first()).copied()
     }
 
     /// A process and those that led to it, innermost first.

@@ -4,6 +4,8 @@
 //! stands beside a version whose release differs from the one that its component was built for, or, where that is not
 //! known, from the one that a component in the same processes was built for, or from the other parts of its own. The mark states a difference; whether it does harm is a finding.
 
+use std::collections::HashSet;
+
 use jittrace_model::report::{Component, Resolved};
 use ratatui::text::{Line, Span};
 
@@ -174,11 +176,11 @@ fn cells(snapshot: &Snapshot, component: &Component, process: Option<u32>) -> Ve
     });
     let expected = expected.map(str::to_owned);
     // A component of whose release nothing tells is measured by one that it runs beside.
-    let known = component.built_for.cuda.is_some();
-    let expected = match neighbour(snapshot, component).filter(|_| !known) {
-        Some((_, release)) => Some(release),
-        None => expected,
+    let beside = match component.built_for.cuda {
+        Some(_) => None,
+        None => neighbour(snapshot, component),
     };
+    let expected = beside.map(|(_, release)| release).or(expected);
     for (column, cell) in COLUMNS.iter().zip(&mut cells) {
         if cell.value.is_empty() {
             continue;
@@ -214,11 +216,11 @@ fn cells(snapshot: &Snapshot, component: &Component, process: Option<u32>) -> Ve
 
 /// A component that runs in the same processes and says for which release it was built: its name and that release.
 pub fn neighbour(snapshot: &Snapshot, component: &Component) -> Option<(String, String)> {
-    let roots = |c: &Component| -> Vec<usize> {
+    let roots = |c: &Component| -> HashSet<usize> {
         let entries = c.resolved.values().flatten();
-        entries
-            .flat_map(|e| e.pids.iter())
-            .filter_map(|&pid| snapshot.process_at(pid, u64::MAX))
+        let pids: HashSet<u32> = entries.flat_map(|e| e.pids.iter().copied()).collect();
+        pids.into_iter()
+            .filter_map(|pid| snapshot.process_at(pid, u64::MAX))
             .flat_map(|at| snapshot.ancestry(at))
             .collect()
     };
@@ -229,7 +231,7 @@ pub fn neighbour(snapshot: &Snapshot, component: &Component) -> Option<(String, 
         .iter()
         .filter(|other| other.name != component.name)
         .filter_map(|other| Some((other, other.built_for.cuda.as_ref()?)))
-        .find(|(other, _)| roots(other).iter().any(|at| own.contains(at)))
+        .find(|(other, _)| !roots(other).is_disjoint(&own))
         .map(|(other, cuda)| (other.name.clone(), release(cuda).to_owned()))
 }
 

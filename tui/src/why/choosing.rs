@@ -123,6 +123,6 @@ pub(super) fn library(evidence: &Evidence<'_>, row: &LibraryRow, links: &mut Vec
     }
     if !row.again.is_empty() {
         links.push(Link::heading("asked for again, when it was there already"));
-        told(evidence, &row.again, links);
+        told(evidence, row.again.iter().copied(), row.again.len(), links);
     }
 }

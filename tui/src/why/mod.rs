@@ -105,6 +105,9 @@ impl Link {
 /// Losing places of one kind that are shown before the rest is left out.
 pub(super) const PLACES: usize = 6;
 
+/// Events that are shown of one thing when nothing is to be left out; a list of more is for the Events view.
+pub(super) const ALL: usize = 1000;
+
 /// What a chain is made from.
 pub struct Evidence<'a> {
     /// The model.

@@ -7,7 +7,7 @@ use jittrace_model::{
 
 use crate::{
     subject::Subject,
-    summary,
+    summary, text,
     theme::Tone,
     view::{
         findings,
@@ -132,13 +132,13 @@ pub(super) fn cell(evidence: &Evidence<'_>, name: &str, column: usize, links: &m
         }
     }
     // What was seen of each file stands last: it is long, and the file's own line leads to the first of it.
-    let seen: Vec<EventId> = resolution::entries(component, column.key, evidence.process)
-        .flat_map(|entry| entry.events.iter().copied())
-        .collect();
-    if seen.len() > 1 {
+    let entries = || resolution::entries(component, column.key, evidence.process);
+    let count = entries().map(|entry| entry.events.len()).sum();
+    if count > 1 {
         links.push(Link::default());
         links.push(Link::heading("seen as"));
-        told(evidence, &seen, links);
+        let seen = entries().flat_map(|entry| entry.events.iter().copied());
+        told(evidence, seen, count, links);
     }
 }
 
@@ -218,24 +218,28 @@ pub(super) fn resolved(
         links,
     );
     candidates(evidence, &entry.candidates, links);
-    let more: Vec<String> = entry.pids.iter().map(u32::to_string).collect();
-    if more.len() > 1 {
-        links.push(Link::new(
-            "seen in",
-            format!("processes {}", more.join(", ")),
-        ));
+    if entry.pids.len() > 1 {
+        const NAMED: usize = 12;
+        let pids: Vec<String> = entry.pids.iter().take(NAMED).map(u32::to_string).collect();
+        let rest = match entry.pids.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            rest => format!(" and {rest} more"),
+        };
+        let text = format!("processes {}{rest}", pids.join(", "));
+        links.push(Link::new("seen in", text));
     }
 }
 
-/// Events, each in a line that leads to it.
-pub(super) fn told(evidence: &Evidence<'_>, events: &[EventId], links: &mut Vec<Link>) {
-    let shown = if evidence.expanded {
-        events.len()
-    } else {
-        PLACES
-    };
-    for id in events.iter().take(shown) {
-        if let Some(event) = evidence.store.find(*id) {
+/// Events, each in a line that leads to it; of many (there may be as many as there are calls) the first ones.
+pub(super) fn told(
+    evidence: &Evidence<'_>,
+    events: impl Iterator<Item = EventId>,
+    count: usize,
+    links: &mut Vec<Link>,
+) {
+    let shown = if evidence.expanded { ALL } else { PLACES };
+    for id in events.take(shown) {
+        if let Some(event) = evidence.store.find(id) {
             links.push(
                 Link::new(
                     &format!("#{id}"),
@@ -243,16 +247,18 @@ pub(super) fn told(evidence: &Evidence<'_>, events: &[EventId], links: &mut Vec<
                 )
                 .deep(1)
                 .tone(Tone::Dim)
-                .event(*id),
+                .event(id),
             );
         }
     }
-    if events.len() > shown {
-        links.push(Link {
-            target: Target::Expand,
-            ..Link::new("", format!("{} more", events.len() - shown))
-                .deep(1)
-                .tone(Tone::Accent)
+    if count > shown {
+        let more = Link::new("", format!("{} more", text::count((count - shown) as u64))).deep(1);
+        links.push(match evidence.expanded {
+            false => Link {
+                target: Target::Expand,
+                ..more.tone(Tone::Accent)
+            },
+            true => more.tone(Tone::Dim),
         });
     }
 }
