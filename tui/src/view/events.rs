@@ -69,6 +69,9 @@ impl Default for Events {
 /// Events that a filter looks at in one slice.
 const SLICE: usize = 2048;
 
+/// Events of which only the marks are looked at in one slice: some milliseconds even on a busy machine.
+const MARKS: usize = 1 << 16;
+
 impl Events {
     /// Whether there are events that the filter has not seen.
     pub fn pending(&self, store: &Store) -> bool {
@@ -97,14 +100,15 @@ impl Events {
         if !self.pending(store) {
             return;
         }
-        // Without a filter the marks are enough, and all of them are looked at.
+        // Without a filter the marks are enough.
         if self.filter.is_empty() {
-            for at in self.scanned..store.len() {
+            let end = (self.scanned + MARKS).min(store.len());
+            for at in self.scanned..end {
                 if let Some(mark) = store.mark(at) {
                     self.take(at, mark);
                 }
             }
-            self.scanned = store.len();
+            self.scanned = end;
         } else {
             let end = (self.scanned + SLICE).min(store.len());
             let mut passed = Vec::new();
