@@ -379,3 +379,13 @@ fn the_pane_of_evidence_takes_as_much_as_one_gives_it() {
     press(&mut app, "> >");
     assert!(width(&app) < before);
 }
+
+#[test]
+fn a_refused_source_is_red_and_says_why() {
+    let app = open("attach", 120, 40);
+    let screen = text(&app);
+    let line = screen.lines().nth(1).unwrap_or_default();
+    assert!(line.contains("ebpf refused: this runs as user"), "{screen}");
+    let red = app.theme.style(Tone::Error).fg;
+    assert_eq!(red, Some(frame(&app)[(2, 1)].fg));
+}
