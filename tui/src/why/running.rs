@@ -33,7 +33,9 @@ pub(super) fn process(evidence: &Evidence<'_>, at: ProcessIndex, links: &mut Vec
             &row.env,
         )),
     );
-    links.push(Link::new("in", row.cwd.clone()));
+    if !row.cwd.is_empty() {
+        links.push(Link::new("in", row.cwd.clone()));
+    }
     let began = if row.found {
         "found running at"
     } else {
@@ -49,7 +51,7 @@ pub(super) fn process(evidence: &Evidence<'_>, at: ProcessIndex, links: &mut Vec
             "{began} {} s, then ran another program",
             text::moment(row.start)
         ),
-        None => format!("{began} {} s, still running", text::moment(row.start)),
+        None => format!("{began} {} s, no end seen", text::moment(row.start)),
     };
     links.push(Link::new("life", life));
     if let Some(exit) = row.exit {
@@ -211,7 +213,11 @@ pub(super) fn build(evidence: &Evidence<'_>, id: u32, links: &mut Vec<Link>) {
                 .unwrap_or_default();
             links.push(Link::new("ended", format!("{word}{after}")).tone(tone));
         }
-        (None, _) => links.push(Link::new("ended", "still running").tone(Tone::Accent)),
+        (None, Some(duration)) => {
+            let text = format!("after {}", text::duration(duration));
+            links.push(Link::new("ended", text));
+        }
+        (None, None) => links.push(Link::new("ended", "no end seen").tone(Tone::Accent)),
     }
     if let Some(output) = &build.output {
         links.push(Link::new("output", output.clone()).copies(output.clone()));
