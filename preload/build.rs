@@ -47,11 +47,13 @@ fn main() -> std::io::Result<()> {
     );
     // What loading the shim costs every program is mappings and pages written to, so there are two of each kind less:
     // no section of its own for read-only data, none to be protected after relocation (what would lie there is the table
-    // of a dozen imported functions), and no start-up code of a C compiler, which has nothing to do here.
+    // of a dozen imported functions), and no start-up code of a C compiler, which has nothing to do here. What is written
+    // to begins at the beginning of a page, so that it touches no more of them than it must.
     for argument in [
         "-Wl,-soname,libjittrace_preload.so",
         "-Wl,--no-rosegment",
         "-Wl,-z,norelro",
+        "-Wl,-z,separate-loadable-segments",
         "-Wl,-Bsymbolic-functions",
         "-nostartfiles",
     ] {

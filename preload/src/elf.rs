@@ -5,6 +5,7 @@
 //! `dl_iterate_phdr` takes only the short lock that every C++ throw takes as well.
 
 use crate::text::c_bytes;
+use crate::thread::Shield;
 use core::ffi::{c_char, c_int, c_void};
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -149,6 +150,8 @@ pub(crate) fn find_object<T, F: FnMut(&Object) -> Option<T>>(mut visit: F) -> Op
         visit: &mut visit,
         found: None,
     };
+    // Without a session there is nothing but the first look for the real functions, and not one system call.
+    let _shield = crate::session::is_on().then(Shield::raise);
     // SAFETY: the callback gets its own data back.
     unsafe { iterate()(step::<T, F>, (&raw mut search).cast()) };
     search.found

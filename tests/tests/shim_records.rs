@@ -911,6 +911,27 @@ fn requests_are_settled_by_who_made_them() {
     assert_eq!(by, ["handle", "next"]);
 }
 
+/// A signal handler may jump out of the shim's work: what comes after it is recorded nevertheless.
+#[test]
+fn work_that_a_signal_handler_has_left_does_not_silence_the_thread() {
+    let lab = Lab::new();
+    let program = lab.cc("jump_out", fixture!("jump_out.c"), &["-ldl"]);
+    for _ in 0..3 {
+        let (outcome, session) = traced(&lab, program.to_str().unwrap(), &[]);
+        assert_eq!(outcome.stdout, "done\n");
+        let loads = session.all(|_, record| match record {
+            Record::DlRequest(request) => Some(request.name.value.to_owned()),
+            Record::ObjectLoaded(loaded) if loaded.how.value != "start" => loaded
+                .objects
+                .iter()
+                .next()
+                .map(|object| object.path.rsplit('/').next().unwrap().to_owned()),
+            _ => None,
+        });
+        assert_eq!(loads, ["libnope-last.so", "libm.so.6", "libm.so.6"]);
+    }
+}
+
 /// The clock is read in two ways, which agree.
 #[test]
 fn the_records_of_a_thread_go_on_in_time() {
