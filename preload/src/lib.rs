@@ -1,8 +1,9 @@
 //! The shim: what jittrace loads into a traced program by `LD_PRELOAD`.
 //!
 //! It sees calls from inside and knows nothing but how to write a [record](jittrace_wire::record) of them to the session
-//! file. It is bound to leave the program as it is: it never prints, panics, blocks or allocates, keeps `errno`, makes
-//! only `write`-like system calls in a vfork child, and does nothing at all when the environment names no session.
+//! file. It is bound to leave the program as it is: it never prints, panics, blocks or allocates, keeps `errno`, holds
+//! signal handlers back while it is at work, changes nothing in a vfork child's memory, which is its parent's, and does
+//! nothing at all when the environment names no session.
 //!
 //! - `session` finds the session and appends records; `thread` is the little that is kept for each thread.
 //! - `elf` reads the link map without the loader's help; `real` finds the functions behind our own.

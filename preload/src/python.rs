@@ -50,6 +50,8 @@ interpreter! {
 const COUNT: usize = Interpreter::NAMES.len();
 static ADDRESSES: [AtomicUsize; COUNT] = [const { AtomicUsize::new(0) }; COUNT];
 static FINALIZING: AtomicUsize = AtomicUsize::new(0);
+/// Set when the interpreter's code objects turned out to have no qualified names.
+static NO_QUALIFIED_NAMES: AtomicU32 = AtomicU32::new(0);
 
 const NOT_LOOKED: u32 = 0;
 const ABSENT: u32 = 1;
@@ -195,9 +197,15 @@ pub(crate) fn write_frames(writer: &mut Writer<'_>, tag: u8) {
                 let mut write = |name: &[u8]| {
                     writer.frame(tag, file, line, name, folded);
                 };
-                if interpreter.text(code, c"co_qualname", &mut write).is_none() {
-                    let _ = interpreter.text(code, c"co_name", &mut write);
+                // 3.11 brought the qualified name. Where there is none it is asked for once: each time would raise an
+                // exception, and may collect garbage.
+                if NO_QUALIFIED_NAMES.load(Relaxed) == 0 {
+                    if interpreter.text(code, c"co_qualname", &mut write).is_some() {
+                        return true;
+                    }
+                    NO_QUALIFIED_NAMES.store(1, Relaxed);
                 }
+                let _ = interpreter.text(code, c"co_name", &mut write);
                 true
             });
             if shown == Some(true) {

@@ -84,7 +84,6 @@ pub(crate) fn examine(directory: i32, path: &[u8], examined: &mut Short<PATH>) -
 }
 
 fn examine_elf(file: &Opened, head: &[u8]) -> Target {
-    let status = &file.status;
     if !head.starts_with(b"\x7fELF") {
         return Target::Followed; // a script without a first line, or nothing executable at all
     }
@@ -105,9 +104,11 @@ fn examine_elf(file: &Opened, head: &[u8]) -> Target {
     }
     let user = system_call(libc::SYS_getuid, [0; 6]) as u32;
     let group = system_call(libc::SYS_getgid, [0; 6]) as u32;
-    if (status.st_mode & libc::S_ISUID != 0 && status.st_uid != user)
-        || (status.st_mode & libc::S_ISGID != 0 && status.st_gid != group)
-    {
+    let is_anothers = |status: &libc::stat| {
+        (status.st_mode & libc::S_ISUID != 0 && status.st_uid != user)
+            || (status.st_mode & libc::S_ISGID != 0 && status.st_gid != group)
+    };
+    if file.status.as_ref().is_some_and(is_anothers) {
         return Target::SetUid;
     }
     let (table, size, count) = (
@@ -158,7 +159,8 @@ fn examine_elf(file: &Opened, head: &[u8]) -> Target {
 /// A file that is looked at, closed when dropped.
 struct Opened {
     descriptor: usize,
-    status: libc::stat,
+    /// `None` only where it was not a file that could be looked at.
+    status: Option<libc::stat>,
 }
 
 impl Opened {
@@ -170,20 +172,15 @@ impl Opened {
         if descriptor < 0 {
             return Err(-descriptor as i32);
         }
-        match session::status_of(descriptor as i32) {
-            Some(status) => {
-                let opened = Opened {
-                    descriptor: descriptor as usize,
-                    status,
-                };
-                let regular = status.st_mode & libc::S_IFMT == libc::S_IFREG;
-                if regular {
-                    Ok(opened)
-                } else {
-                    Err(libc::EACCES)
-                }
-            }
-            None => Err(libc::EACCES),
+        let opened = Opened {
+            descriptor: descriptor as usize,
+            status: session::status_of(descriptor as i32),
+        };
+        let is_regular = |status: &libc::stat| status.st_mode & libc::S_IFMT == libc::S_IFREG;
+        if opened.status.as_ref().is_some_and(is_regular) {
+            Ok(opened)
+        } else {
+            Err(libc::EACCES)
         }
     }
 
