@@ -71,3 +71,5 @@ for m in ("libnccl.so.2", "libcudnn.so.9"):
     try: ctypes.CDLL(m)
     except OSError as e: logging.info("skip %s", e)
 sys.exit(3)'
+# 14: a shell that finds no nvcc, and a program that does without
+$RUN python3 -c 'import subprocess; print(subprocess.run("nvcc-none --version; nvcc --version || echo no nvcc", shell=True, env={**__import__("os").environ, "PATH": "/usr/bin:/bin"}).returncode)'

@@ -399,13 +399,41 @@ const TRACKERS: &[Case] = &[
         (2, Silent),
         (3, finds(&["libcuda-not-found"], &["libcuda.so", "$W/w/libcuda.so.1"])),
     ] },
+    Case { script: "s63-library-skipped-with-a-warning", runs: &[
+        (1, finds(&["library-not-found"], &["libcudnn.so.8", "Could not load dynamic library"])),
+        (2, Silent),
+    ] },
+    Case { script: "s64-op-builder-refuses", runs: &[
+        (1, finds(&["nvcc-differs-from-built-for"], &["nvcc 12.8", "CUDA_HOME=$W/cuda-12.8", "13.0", "CUDA_HOME=$W/cuda-13.0"])),
+        (2, Silent),
+    ] },
+    Case { script: "s65-package-supports-newer-only", runs: &[
+        (1, finds(&["nvcc-older-than-required"], &["nvcc 11.5", "$W/cuda-11.5/bin/nvcc", "PATH entry", "11.7", "$W/cuda-12.4"])),
+        (2, Silent),
+    ] },
+    Case { script: "s66-build-system-finds-no-nvcc", runs: &[
+        (1, finds(&["nvcc-missing"], &["No CMAKE_CUDA_COMPILER", "CUDA_HOME and CUDA_PATH are unset"])),
+        (2, Silent),
+    ] },
+    Case { script: "s67-imported-extension", runs: &[
+        (1, finds(&["cudart-not-found"], &["libcudart.so.13", "$W/sp/vllm/_C"])),
+        (2, Silent),
+    ] },
+    Case { script: "s68-nvcc-is-a-script-of-conda", runs: &[
+        (1, finds(&["arch-unsupported-by-nvcc"], &["nvcc 12.4", "sm_120f", "12.9", "$W/cuda-12.9"])),
+        (2, Silent),
+    ] },
+    Case { script: "s69-driver-pair-by-its-sentence", runs: &[
+        (1, finds(&["libcuda-compat"], &["803", "575.57.08", "$W/compat/libcuda.so.1", "LD_LIBRARY_PATH", "$W/host/libcuda.so.1"])),
+        (2, Silent),
+    ] },
 ];
 
 /// Runs in which something looks odd and nothing is wrong.
 #[rustfmt::skip]
 const HEALTHY: &[(&str, usize)] = &[
     ("s59-healthy-oddities", 18),
-    ("s60-more-healthy-oddities", 13),
+    ("s60-more-healthy-oddities", 14),
 ];
 
 #[test]

@@ -38,7 +38,17 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
     if ran_later {
         return drafts;
     }
-    let hurt = complaint.is_some() || view.failed_line(process).is_some();
+    // A shell that did not find it has failed, and whoever ran the shell may have gone on with something else.
+    let owner = view
+        .model
+        .process(process)
+        .map(|p| match Kind::of(p.name()) {
+            Some(_) => view.origin(p).index,
+            None => p.index,
+        });
+    let hurt = owner.is_some_and(|p| {
+        view.failed_line(p).is_some() || complaint.is_some() && view.exit_of(p).is_none()
+    });
     if !hurt {
         return drafts;
     }
@@ -129,7 +139,11 @@ fn settings(view: &View<'_>, draft: Draft, process: ProcessIndex) -> Draft {
 
 /// torch's "No CUDA runtime is found, using CUDA_HOME=…" is printed on every machine without a GPU.
 fn is_complaint(text: &str) -> bool {
-    let names_nvcc =
-        text.contains("nvcc") || text.contains("CUDA_HOME environment variable is not set");
-    names_nvcc && !text.contains("No CUDA runtime is found")
+    const WORDS: &[&str] = &[
+        "nvcc",
+        "CUDA_HOME environment variable is not set",
+        "CUDA_HOME does not exist",
+        "No CMAKE_CUDA_COMPILER",
+    ];
+    WORDS.iter().any(|words| text.contains(words)) && !text.contains("No CUDA runtime is found")
 }
