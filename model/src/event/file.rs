@@ -33,7 +33,7 @@ pub enum FileOp {
 }
 
 /// A file of a toolkit or of a JIT cache was used.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FileAccess {
     /// What was done.
     pub op: FileOp,

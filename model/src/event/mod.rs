@@ -155,7 +155,7 @@ pub struct Caller {
 }
 
 /// A call of a watched function.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Call {
     /// The function's name, e.g. `cudaRuntimeGetVersion`.
     pub function: String,
@@ -195,7 +195,7 @@ pub struct Call {
 }
 
 /// First facts of a module image: what it is and what it can run on.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Image {
     /// `ptx`, `cubin`, `fatbin` or `unknown`.
     pub kind: String,

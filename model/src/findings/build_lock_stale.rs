@@ -5,6 +5,8 @@
 //! that found the file there, with nobody in this trace who made it or removed it, and a process that did not get
 //! further. Silent when the lock was got in the end.
 
+use std::sync::Arc;
+
 use super::{
     Draft, View,
     view::exit_words,
@@ -48,7 +50,7 @@ fn is_lock(path: &str) -> bool {
 }
 
 /// flock, lockf, fcntl: waiting, and no sign of having got it.
-fn by_descriptor(view: &View<'_>, access: &Seen<FileAccess>) -> Option<Draft> {
+fn by_descriptor(view: &View<'_>, access: &Seen<Arc<FileAccess>>) -> Option<Draft> {
     let got = view.model.accesses().iter().any(|a| {
         a.pid == access.pid
             && a.what.path == access.what.path
@@ -127,7 +129,7 @@ fn by_descriptor(view: &View<'_>, access: &Seen<FileAccess>) -> Option<Draft> {
 }
 
 /// An exclusive create that found the file there.
-fn by_file(view: &View<'_>, access: &Seen<FileAccess>) -> Option<Draft> {
+fn by_file(view: &View<'_>, access: &Seen<Arc<FileAccess>>) -> Option<Draft> {
     let path = access.what.path.as_str();
     let of_lock = |ops: &'static [FileOp]| {
         view.model
@@ -150,7 +152,7 @@ fn by_file(view: &View<'_>, access: &Seen<FileAccess>) -> Option<Draft> {
 }
 
 /// A program that only looks whether the file is there, again and again.
-fn by_polling(view: &View<'_>, access: &Seen<FileAccess>) -> Option<Draft> {
+fn by_polling(view: &View<'_>, access: &Seen<Arc<FileAccess>>) -> Option<Draft> {
     const POLLS: usize = 5;
     let path = access.what.path.as_str();
     let polls = view
@@ -175,7 +177,7 @@ fn by_polling(view: &View<'_>, access: &Seen<FileAccess>) -> Option<Draft> {
     stuck(view, access)
 }
 
-fn stuck(view: &View<'_>, access: &Seen<FileAccess>) -> Option<Draft> {
+fn stuck(view: &View<'_>, access: &Seen<Arc<FileAccess>>) -> Option<Draft> {
     let process = access.process?;
     let image = view.model.process(process)?;
     let built_later = view.tools().iter().any(|t| {
@@ -224,7 +226,12 @@ fn stuck(view: &View<'_>, access: &Seen<FileAccess>) -> Option<Draft> {
     )
 }
 
-fn waiting(view: &View<'_>, access: &Seen<FileAccess>, severity: Severity, waited: u64) -> Draft {
+fn waiting(
+    view: &View<'_>,
+    access: &Seen<Arc<FileAccess>>,
+    severity: Severity,
+    waited: u64,
+) -> Draft {
     let asker = asker::of_call(view.model, &access.what.python, None, access.process);
     Draft::of("build-lock-stale", severity)
         .component(&asker.component)

@@ -6,7 +6,10 @@
 //! between hosts, and an error when a process then failed to open, move or remove what another had just published.
 //! Proof of the second: that failure, or a long wait for a lock.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use super::{
     Draft, View,
@@ -45,7 +48,7 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
         if origins.len() < 2 {
             continue;
         }
-        let own: Vec<&(&Seen<FileAccess>, &Seen<FileAccess>)> = failures
+        let own: Vec<&(&Seen<Arc<FileAccess>>, &Seen<Arc<FileAccess>>)> = failures
             .iter()
             .filter(|(_, published)| {
                 key_of(published.what.to.as_deref().unwrap_or(&published.what.path)) == key.path
@@ -133,8 +136,10 @@ fn key_of(path: &str) -> String {
 }
 
 /// Opens that found nothing, of files that another process had published under that key just before.
-fn failed_reads<'a>(view: &View<'a>) -> Vec<(&'a Seen<FileAccess>, &'a Seen<FileAccess>)> {
-    let published: Vec<&Seen<FileAccess>> = view
+fn failed_reads<'a>(
+    view: &View<'a>,
+) -> Vec<(&'a Seen<Arc<FileAccess>>, &'a Seen<Arc<FileAccess>>)> {
+    let published: Vec<&Seen<Arc<FileAccess>>> = view
         .model
         .accesses()
         .iter()
@@ -143,7 +148,7 @@ fn failed_reads<'a>(view: &View<'a>) -> Vec<(&'a Seen<FileAccess>, &'a Seen<File
     if published.is_empty() {
         return Vec::new();
     }
-    let mut by_tail: HashMap<String, Vec<&Seen<FileAccess>>> = HashMap::new();
+    let mut by_tail: HashMap<String, Vec<&Seen<Arc<FileAccess>>>> = HashMap::new();
     for access in published {
         if let Some(tail) = access.what.to.as_deref().and_then(tail) {
             by_tail.entry(tail).or_default().push(access);
@@ -181,7 +186,7 @@ fn duplicate(
     view: &View<'_>,
     key: &Key<'_, '_>,
     processes: usize,
-    failures: &[&(&Seen<FileAccess>, &Seen<FileAccess>)],
+    failures: &[&(&Seen<Arc<FileAccess>>, &Seen<Arc<FileAccess>>)],
 ) -> Draft {
     let runs = key.runs.len();
     let time: u64 = key
@@ -273,8 +278,8 @@ fn overlapping(runs: &[&Tool<'_>]) -> bool {
 
 fn contended(
     view: &View<'_>,
-    failed: &Seen<FileAccess>,
-    published: &Seen<FileAccess>,
+    failed: &Seen<Arc<FileAccess>>,
+    published: &Seen<Arc<FileAccess>>,
     n: usize,
 ) -> Draft {
     let to = published.what.to.clone().unwrap_or_default();

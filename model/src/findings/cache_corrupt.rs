@@ -4,6 +4,8 @@
 //! file of a cache that the same process had read just before. Silent where the image has code for other GPUs only: that
 //! is another kind, and so is an image that was made in this run.
 
+use std::sync::Arc;
+
 use super::{
     Draft, View,
     ptx_driver::LOADS,
@@ -26,7 +28,7 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
         .collect()
 }
 
-fn corrupt(view: &View<'_>, call: &Seen<Call>) -> Option<Draft> {
+fn corrupt(view: &View<'_>, call: &Seen<Arc<Call>>) -> Option<Draft> {
     let named = call.what.image.as_ref().and_then(|i| i.file.clone());
     let read = view.model.accesses().iter().rfind(|a| {
         a.process == call.process

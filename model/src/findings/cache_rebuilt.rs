@@ -4,6 +4,8 @@
 //! build file overwritten, the old and the new spelling, one real directory (or one release), and the compilers that ran
 //! because of it. Silent when the two spellings lead to different toolkits: then the rebuild is right.
 
+use std::sync::Arc;
+
 use super::{
     Draft, View,
     toolkit_mixed::root_of,
@@ -28,7 +30,7 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
         .collect()
 }
 
-fn rebuilt(view: &View<'_>, access: &Seen<FileAccess>) -> Option<Draft> {
+fn rebuilt(view: &View<'_>, access: &Seen<Arc<FileAccess>>) -> Option<Draft> {
     let before = toolkit_in(access.what.old_text.as_deref()?)?;
     let process = access.process?;
     let file = access.what.to.as_deref().unwrap_or(&access.what.path);

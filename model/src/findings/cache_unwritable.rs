@@ -3,6 +3,8 @@
 //! Proof: a create, mkdir or rename below a cache that failed for want of permission or space, and a program that failed
 //! or said so. Silent when the program took another directory and went on: that is a note.
 
+use std::sync::Arc;
+
 use super::{
     Draft, View,
     ptxas_override::errno_words,
@@ -69,7 +71,7 @@ fn variable_of_cache(path: &str) -> Option<&'static str> {
         .map(|cache| cache.variable)
 }
 
-fn unwritable(view: &View<'_>, access: &Seen<FileAccess>) -> Option<Draft> {
+fn unwritable(view: &View<'_>, access: &Seen<Arc<FileAccess>>) -> Option<Draft> {
     let path = &access.what.path;
     let process = access.process?;
     let said = view.messages().find(|m| {

@@ -4,6 +4,8 @@
 //! Its SONAME is libcuda.so.1, so every later request is answered by it too. A stub that is mapped and never called, as
 //! a link step or a CPU run may do, is a note.
 
+use std::sync::Arc;
+
 use super::{
     Draft, View,
     words::{directory, library_rule, name, quoted},
@@ -45,7 +47,7 @@ pub(super) fn is_stub(view: &View<'_>, library: &Seen<LibraryLoaded>) -> bool {
 fn answers<'a>(
     view: &View<'a>,
     library: &'a Seen<LibraryLoaded>,
-) -> impl Iterator<Item = &'a Seen<Call>> + use<'a> {
+) -> impl Iterator<Item = &'a Seen<Arc<Call>>> + use<'a> {
     view.model.calls().iter().filter(move |c| {
         c.process == library.process
             && c.what.function.starts_with("cu")

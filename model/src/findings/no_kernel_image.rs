@@ -4,6 +4,8 @@
 //! Proof: the load that answered 209 with the architectures of its image, or the program's sentence, beside the GPU's
 //! compute capability. An `a` image fits exactly one capability, an `f` image its family.
 
+use std::sync::Arc;
+
 use super::{
     Draft, View,
     ptx_driver::LOADS,
@@ -22,7 +24,7 @@ const NO_BINARY_FOR_GPU: i64 = 209;
 
 pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
     let gpu = view.capabilities().first().copied();
-    let refused: Vec<&Seen<Call>> = view
+    let refused: Vec<&Seen<Arc<Call>>> = view
         .calls(LOADS)
         .filter(|c| c.what.result == Some(NO_BINARY_FOR_GPU))
         .collect();
@@ -90,7 +92,11 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
     vec![draft.remedy("Install or build the module for this GPU's architecture.")]
 }
 
-fn by_call(view: &View<'_>, call: &Seen<Call>, gpu: Option<(ComputeCapability, u64)>) -> Draft {
+fn by_call(
+    view: &View<'_>,
+    call: &Seen<Arc<Call>>,
+    gpu: Option<(ComputeCapability, u64)>,
+) -> Draft {
     let image = call.what.image.clone().unwrap_or_default();
     let mut archs = image.archs.clone();
     if archs.is_empty() {

@@ -3,6 +3,8 @@
 //! Proof: a failed `nvJitLinkAddData` or `nvJitLinkComplete`, and the releases of both libraries in the process. Two
 //! releases without a failure are no finding.
 
+use std::sync::Arc;
+
 use super::{Draft, View, arch_unsupported::nvrtc_version, view::release_of};
 use crate::{
     event::Call,
@@ -24,7 +26,7 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
     .collect()
 }
 
-fn refused(view: &View<'_>, call: &Seen<Call>) -> Option<Draft> {
+fn refused(view: &View<'_>, call: &Seen<Arc<Call>>) -> Option<Draft> {
     let (linker, linker_event) = linker_version(view, call)?;
     let (maker, maker_event) = nvrtc_version(view, call.process, None)?;
     if linker.without_patch() >= maker.without_patch() {
@@ -79,7 +81,7 @@ fn refused(view: &View<'_>, call: &Seen<Call>) -> Option<Draft> {
     )
 }
 
-fn linker_version(view: &View<'_>, call: &Seen<Call>) -> Option<(Version, u64)> {
+fn linker_version(view: &View<'_>, call: &Seen<Arc<Call>>) -> Option<(Version, u64)> {
     let answered = view
         .calls(&["nvJitLinkVersion"])
         .filter(|c| c.process == call.process)

@@ -3,6 +3,8 @@
 //! Proof: the load that answered 222, the `.version` of the image, and the driver's CUDA release. A cubin for the GPU
 //! hides the fault on one machine and not on the other, so that an image without one is part of the cause.
 
+use std::sync::Arc;
+
 use super::{Draft, View, view::Known, words::quoted};
 use crate::{
     event::Call,
@@ -25,7 +27,7 @@ pub(super) const LOADS: &[&str] = &[
 const UNSUPPORTED_PTX_VERSION: i64 = 222;
 
 pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
-    let refused: Vec<&Seen<Call>> = view
+    let refused: Vec<&Seen<Arc<Call>>> = view
         .calls(LOADS)
         .filter(|c| c.what.result == Some(UNSUPPORTED_PTX_VERSION))
         .collect();
@@ -35,7 +37,7 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
     by_message(view)
 }
 
-fn by_call(view: &View<'_>, call: &Seen<Call>) -> Draft {
+fn by_call(view: &View<'_>, call: &Seen<Arc<Call>>) -> Draft {
     let image = call.what.image.as_ref();
     let isa = image
         .and_then(|i| i.ptx_version.as_deref())

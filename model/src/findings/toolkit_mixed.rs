@@ -5,7 +5,7 @@
 //! opened, and a failure that belongs to the pair: CCCL's sentence, or a compile that failed. Without a failure a note:
 //! nvcc itself does not mind.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use super::{
     Draft, View,
@@ -32,7 +32,7 @@ const INCLUDE_VARIABLES: &[&str] = &[
 pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
     let mut drafts: Vec<Draft> = Vec::new();
     let mut pairs: HashSet<(String, String)> = HashSet::new();
-    let headers: Vec<(&Seen<FileAccess>, Known)> = view
+    let headers: Vec<(&Seen<Arc<FileAccess>>, Known)> = view
         .model
         .accesses()
         .iter()
@@ -149,7 +149,7 @@ fn differ(
     view: &View<'_>,
     nvcc: &Tool<'_>,
     known: &Known,
-    access: &Seen<FileAccess>,
+    access: &Seen<Arc<FileAccess>>,
     header: &Known,
 ) -> Draft {
     let include = directory(&access.what.path);

@@ -2,7 +2,10 @@
 //!
 //! Each answer carries the event that it rests on, so that a kind can only say what was seen.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use crate::{
     event::{Call, EventId, Frame, LibraryLoaded, Message},
@@ -440,7 +443,7 @@ impl<'a> View<'a> {
     pub fn calls<'b>(
         &'b self,
         names: &'b [&str],
-    ) -> impl Iterator<Item = &'a Seen<Call>> + use<'a, 'b> {
+    ) -> impl Iterator<Item = &'a Seen<Arc<Call>>> + use<'a, 'b> {
         let mut places: Vec<usize> = self
             .calls_of
             .iter()

@@ -4,10 +4,12 @@
 //! what was seen, indexed by process, and draws no conclusions; those are made from it by [`crate::resolve`] and
 //! [`crate::findings`].
 
+mod pool;
 mod process;
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
+use pool::Pool;
 pub use process::{Process, ProcessIndex};
 
 use crate::{
@@ -53,9 +55,11 @@ pub struct Model {
     libraries: Vec<Seen<LibraryLoaded>>,
     library_failures: Vec<Seen<LibraryFailed>>,
     unloads: Vec<Seen<LibraryUnloaded>>,
-    calls: Vec<Seen<Call>>,
+    calls: Vec<Seen<Arc<Call>>>,
+    equal_calls: Pool<Call>,
     messages: Vec<Seen<Message>>,
-    accesses: Vec<Seen<FileAccess>>,
+    accesses: Vec<Seen<Arc<FileAccess>>>,
+    equal_accesses: Pool<FileAccess>,
     /// What lies at each path: several files where it is another one in another mount namespace, or was replaced.
     files: HashMap<String, Vec<Seen<FileFact>>>,
     /// Real paths of libraries that were mapped by a relative path.
@@ -148,9 +152,16 @@ impl Model {
             }
             Body::LibraryFailed(failed) => self.library_failures.push(seen!(*failed)),
             Body::LibraryUnloaded(unloaded) => self.unloads.push(seen!(unloaded)),
-            Body::Call(call) => self.calls.push(seen!(*call)),
+            Body::Call(mut call) => {
+                call.duration_ns = None;
+                let call = self.equal_calls.share(*call);
+                self.calls.push(seen!(call));
+            }
             Body::Message(message) => self.messages.push(seen!(*message)),
-            Body::File(access) => self.accesses.push(seen!(*access)),
+            Body::File(access) => {
+                let access = self.equal_accesses.share(*access);
+                self.accesses.push(seen!(access));
+            }
             Body::PythonStack(stack) => self.attach_stack(pid, stack.of, stack.python),
             Body::Fact(fact) => match *fact {
                 Fact::File(fact) => {
@@ -229,7 +240,7 @@ impl Model {
         } else if let Some(request) = self.requests.iter_mut().rev().find(|e| e.id == of) {
             request.what.python = python;
         } else if let Some(call) = self.calls.iter_mut().rev().find(|e| e.id == of) {
-            call.what.python = python;
+            Arc::make_mut(&mut call.what).python = python;
         } else if let Some(loaded) = self.libraries.iter_mut().rev().find(|e| e.id == of) {
             loaded.what.python = python;
         } else if let Some(process) = self.processes.iter_mut().rev().find(|p| p.id == of) {
@@ -321,8 +332,8 @@ impl Model {
         &self.unloads
     }
 
-    /// Calls of watched functions.
-    pub fn calls(&self) -> &[Seen<Call>] {
+    /// Calls of watched functions. Equal ones share what they say; how long each took is in its event alone.
+    pub fn calls(&self) -> &[Seen<Arc<Call>>] {
         &self.calls
     }
 
@@ -331,8 +342,8 @@ impl Model {
         &self.messages
     }
 
-    /// Uses of toolkit and cache files.
-    pub fn accesses(&self) -> &[Seen<FileAccess>] {
+    /// Uses of toolkit and cache files. Equal ones share what they say.
+    pub fn accesses(&self) -> &[Seen<Arc<FileAccess>>] {
         &self.accesses
     }
 

@@ -1,6 +1,6 @@
 //! Components and what each of them resolved.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use indexmap::IndexMap;
 
@@ -9,7 +9,7 @@ use super::{
     tool::{self, Kind},
 };
 use crate::{
-    event::{FileFact, FileOp, Rule},
+    event::{FileAccess, FileFact, FileOp, Rule},
     fold::{Model, Process, Seen},
     report::{BuiltFor, Component, Resolved, Toolkit},
 };
@@ -197,7 +197,7 @@ impl Gathered<'_> {
         );
     }
 
-    fn header(&mut self, seen: &Seen<crate::event::FileAccess>) {
+    fn header(&mut self, seen: &Seen<Arc<FileAccess>>) {
         let access = &seen.what;
         let name = access.path.rsplit('/').next().unwrap_or_default();
         // ninja asks for the time of every header; only who opens one compiles with it.
