@@ -68,12 +68,12 @@ impl Join {
         pid(&mut event.tid);
         match &mut event.body {
             Body::ProcessStart(start) => pid(&mut start.ppid),
-            Body::Exec(exec) => exec.child.iter_mut().for_each(pid),
+            Body::Exec(exec) => exec.child.iter_mut().chain(&mut exec.ppid).for_each(pid),
+            Body::ExecFailed(failed) => failed.ppid.iter_mut().for_each(pid),
             Body::LibraryLoaded(loaded) => loaded.request.iter_mut().for_each(id),
             Body::LibraryFailed(failed) => failed.request.iter_mut().for_each(id),
             Body::PythonStack(stack) => stack.of.iter_mut().for_each(id),
             Body::ProcessExit(_)
-            | Body::ExecFailed(_)
             | Body::LibraryRequest(_)
             | Body::LibraryUnloaded(_)
             | Body::Call(_)
@@ -90,7 +90,7 @@ impl Join {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{LibraryLoaded, ProcessStart, Source};
+    use crate::event::{Exec, LibraryLoaded, ProcessStart, Source};
 
     fn event(id: EventId, pid: u32, body: Body) -> Event {
         Event {
@@ -134,6 +134,17 @@ mod tests {
             request: Some(1),
             ..LibraryLoaded::default()
         };
+        let forked = || Exec {
+            ppid: Some(41),
+            child: Some(43),
+            ..Exec::default()
+        };
+        let mut exec = event(2, 42, Body::Exec(Box::new(forked())));
+        join.place(&mut exec);
+        assert!(matches!(
+            &exec.body,
+            Body::Exec(exec) if exec.ppid == Some(10_000_041) && exec.child == Some(10_000_043)
+        ));
         let mut three = event(2, 0, Body::LibraryLoaded(Box::new(loaded)));
         join.place(&mut three);
         assert_eq!(three.pid, 0);
