@@ -280,9 +280,7 @@ fn builds(good: &Report, bad: &Report, changes: &mut Vec<Change>) {
 fn runs(builds: &[Build]) -> BTreeMap<(String, String), Runs> {
     let mut all: BTreeMap<(String, String), Runs> = BTreeMap::new();
     for build in builds {
-        if !matches!(build.tool.as_str(), "nvcc" | "ptxas" | "ptxas-blackwell")
-            || asks_version(build)
-        {
+        if !is_compilation(build) {
             continue;
         }
         let by = build.started_by.clone().unwrap_or_default();
@@ -295,9 +293,20 @@ fn runs(builds: &[Build]) -> BTreeMap<(String, String), Runs> {
     all
 }
 
-fn asks_version(build: &Build) -> bool {
-    build
-        .argv
+/// Whether a component compiled device code in a run.
+pub(super) fn compiled(report: &Report, component: &str) -> bool {
+    report
+        .builds
         .iter()
-        .any(|argument| argument == "--version" || argument == "-V")
+        .any(|build| is_compilation(build) && build.started_by.as_deref() == Some(component))
+}
+
+fn is_compilation(build: &Build) -> bool {
+    let asks_version = || {
+        build
+            .argv
+            .iter()
+            .any(|argument| argument == "--version" || argument == "-V")
+    };
+    matches!(build.tool.as_str(), "nvcc" | "ptxas" | "ptxas-blackwell") && !asks_version()
 }

@@ -1,6 +1,6 @@
 //! What each component resolved, part by part.
 
-use super::{Change, Facet, Kind, Weight, lasting, other_host};
+use super::{Change, Facet, Kind, Weight, caches::compiled, lasting, other_host};
 use crate::report::{Component, Report, Resolved, phrase};
 
 pub(super) fn compare(good: &Report, bad: &Report, changes: &mut Vec<Change>) {
@@ -54,6 +54,7 @@ fn one_by_one(good: &Report, bad: &Report, changes: &mut Vec<Change>) {
             Some(other) => {
                 paired.push(std::ptr::from_ref(other));
                 versions(component, other, changes);
+                let compiles_now = compiled(bad, &other.name) && !compiled(good, &component.name);
                 let parts = component.resolved.keys().chain(
                     other
                         .resolved
@@ -68,6 +69,7 @@ fn one_by_one(good: &Report, bad: &Report, changes: &mut Vec<Change>) {
                         component: other,
                         part,
                         apart,
+                        compiles_now,
                     }
                     .compare(before, after, changes);
                 }
@@ -181,6 +183,8 @@ struct Pairing<'a> {
     component: &'a Component,
     part: &'a str,
     apart: bool,
+    /// The component compiled in the bad run alone.
+    compiles_now: bool,
 }
 
 impl Pairing<'_> {
@@ -338,8 +342,11 @@ impl Pairing<'_> {
             ),
             false => format!("only in the {run} run {} took {what}", self.component.name),
         };
-        // A part that was not needed is a consequence (nothing was compiled); a further one beside another may clash.
-        let weight = if beside_another && !in_good {
+        // A part that was not needed is a consequence (nothing was compiled); a further one beside another may clash,
+        // unless it is what every compilation takes.
+        let with_compiling =
+            self.compiles_now && matches!(self.part, "host_compiler" | "headers" | "ptxas");
+        let weight = if beside_another && !in_good && !with_compiling {
             Weight::Cause
         } else {
             Weight::Consequence
