@@ -7,6 +7,8 @@ use jittrace_model::{
     report::{Report, Severity, text::Style},
 };
 
+use serde_json::{Value, json};
+
 mod stories;
 
 fn text(good: &Report, bad: &Report) -> String {
@@ -74,6 +76,47 @@ fn the_first_line_is_the_cause() {
 #[test]
 fn the_founding_pair() {
     insta::assert_snapshot!(text(&stories::healthy(), &stories::founding()));
+}
+
+/// An upgrade whose cache is a new one compiles again, and a compilation takes headers, a host compiler and ptxas.
+#[test]
+fn what_every_compilation_takes_is_no_cause_beside_a_new_version() {
+    let bad = {
+        let mut bad = stories::healthy();
+        let flashinfer = bad.components.iter_mut().find(|c| c.name == "flashinfer");
+        let resolved = &mut flashinfer.unwrap().resolved;
+        let mut compiler = resolved["nvcc"][0].clone();
+        compiler.version = None;
+        for (part, names) in [
+            ("host_compiler", ["gcc", "c++"]),
+            ("headers", ["cuda.h", "crt.h"]),
+        ] {
+            let entries = names.map(|name| {
+                let mut entry = compiler.clone();
+                entry.path = format!("/usr/bin/{name}");
+                entry.realpath.clone_from(&entry.path);
+                entry
+            });
+            resolved.insert(part.into(), entries.to_vec());
+        }
+        bad
+    };
+    let mut good = bad.clone();
+    good.builds.clear();
+    for component in &mut good.components {
+        if component.name == "flashinfer" {
+            component.version = Some("0.6.6".into());
+            for part in ["host_compiler", "headers"] {
+                component.resolved[part].truncate(1);
+            }
+        }
+    }
+    let text = text(&good, &bad);
+    assert!(
+        text.starts_with("flashinfer is 0.6.8.post1 instead of 0.6.6\n"),
+        "{text}"
+    );
+    assert!(!text.contains("also changed"), "{text}");
 }
 
 #[test]
@@ -231,6 +274,62 @@ fn a_new_note_is_not_a_difference() {
     bad.findings
         .retain(|finding| finding.severity == Severity::Note);
     assert!(compare(&good, &bad).same);
+}
+
+/// The schema with every object closed: a name that it does not list is an error.
+fn closed(schema: &mut Value) {
+    if let Value::Object(map) = schema {
+        if map.contains_key("properties") {
+            map.insert("additionalProperties".into(), json!(false));
+        }
+        map.values_mut().for_each(closed);
+    } else if let Value::Array(list) = schema {
+        list.iter_mut().for_each(closed);
+    }
+}
+
+fn problems(schema: &Value, diff: &Diff) -> Vec<String> {
+    let validator = jsonschema::draft202012::new(schema).unwrap();
+    let diff = serde_json::to_value(diff).unwrap();
+    validator
+        .iter_errors(&diff)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect()
+}
+
+/// Every report that there is, compared with every other one: all keep to the schema, and every name, kind and weight
+/// that the schema lists is used by one of them.
+#[test]
+fn every_pair_keeps_to_the_schema() {
+    let mut schema: Value = serde_json::from_str(diff::JSON_SCHEMA).unwrap();
+    closed(&mut schema);
+    let mut reports = stories::all();
+    reports.push(("full", stories::full()));
+    let mut used = String::new();
+    for (good_name, good) in &reports {
+        for (bad_name, bad) in &reports {
+            let diff = compare(good, bad);
+            assert_eq!(
+                problems(&schema, &diff),
+                Vec::<String>::new(),
+                "{good_name} {bad_name}"
+            );
+            used.push_str(&serde_json::to_string(&diff).unwrap());
+        }
+    }
+    for definition in ["side", "change", "facet"] {
+        let names = schema["$defs"][definition]["properties"].as_object();
+        for name in names.unwrap().keys() {
+            assert!(
+                used.contains(&format!("\"{name}\":")),
+                "{definition}.{name}"
+            );
+        }
+    }
+    let mut broken = compare(&stories::healthy(), &stories::founding());
+    broken.schema = "jittrace.diff/2".into();
+    broken.changes[0].title.clear();
+    assert_eq!(problems(&schema, &broken).len(), 2);
 }
 
 #[test]

@@ -28,6 +28,9 @@ pub use text::render as text;
 /// The schema's name.
 pub const SCHEMA: &str = "jittrace.diff/1";
 
+/// The JSON Schema of [`Diff`].
+pub const JSON_SCHEMA: &str = include_str!("../../schema/diff-1.schema.json");
+
 /// What the first line says when there is nothing to say.
 pub const NOTHING: &str = "no difference that matters";
 
