@@ -7,12 +7,14 @@ use std::{
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Command,
+    sync::Mutex,
     time::Duration,
 };
 
-use jittrace_tests::{finish, jittrace};
+use jittrace_tests::{finish, jittrace, skip, stack};
 
-const PATIENCE: Duration = Duration::from_secs(180);
+/// A JIT build on a busy machine of two cores.
+const PATIENCE: Duration = Duration::from_secs(400);
 
 /// Runs one of the scripts in `cases/`; the trace of each program start in it.
 fn traces(script: &str, place: &Path) -> Vec<PathBuf> {
@@ -157,4 +159,225 @@ fn ten_runs_of_a_healthy_program_are_the_same() {
             "{text}"
         );
     }
+}
+
+/// Builds and loads FlashInfer's `page` module, as a server would.
+const PAGE: &str = r#"
+import importlib
+try:
+    importlib.import_module("flashinfer.jit.page").gen_page_module().build_and_load()
+    print("loaded")
+except Exception as e:
+    print("failed", type(e).__name__, str(e).splitlines()[-1][-160:])
+"#;
+
+/// The heavy runs take turns.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// Runs of a program on the real stack, with a cache of their own.
+struct Stack {
+    root: PathBuf,
+    python: PathBuf,
+    work: tempfile::TempDir,
+}
+
+impl Stack {
+    fn here(test: &str) -> Option<Stack> {
+        let Some(root) = stack() else {
+            skip(
+                test,
+                "the real stack is not here (JITTRACE_STACK, or ~/.cache/jittrace/stack)",
+            );
+            return None;
+        };
+        Some(Stack {
+            python: root.join("venv/bin/python"),
+            root,
+            work: tempfile::tempdir().unwrap(),
+        })
+    }
+
+    /// Traces a run under a toolkit; what the program said must begin with `said`.
+    fn run(&self, name: &str, toolkit: &str, archs: Option<&str>, said: &str) -> PathBuf {
+        let trace = self.work.path().join(format!("{name}.jtrace"));
+        let path = format!(
+            "{}:{}:{}",
+            self.python.parent().unwrap().display(),
+            self.root.join("venv/bin").display(),
+            std::env::var("PATH").unwrap()
+        );
+        let mut command = Command::new(jittrace());
+        command
+            .args(["--no-tui", "--quiet", "--report", "none", "-o"])
+            .arg(&trace)
+            .arg("--")
+            .arg(&self.python)
+            .args(["-c", PAGE])
+            .env("PATH", path)
+            .env("FLASHINFER_WORKSPACE_BASE", self.work.path().join("cache"))
+            .env("CUDA_HOME", self.root.join("toolkits").join(toolkit))
+            .env_remove("CUDA_PATH")
+            .env_remove("LD_LIBRARY_PATH");
+        match archs {
+            Some(archs) => command
+                .env("FLASHINFER_CUDA_ARCH_LIST", archs)
+                .env_remove("PYTHONPATH"),
+            None => command
+                .env_remove("FLASHINFER_CUDA_ARCH_LIST")
+                .env("PYTHONPATH", self.root.join("fake-sm")),
+        };
+        let output = finish(&mut command, PATIENCE);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            text.lines().last().unwrap_or_default().starts_with(said),
+            "{name}: {text}\n{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        trace
+    }
+
+    fn packages(&self) -> PathBuf {
+        self.root.join("venv/lib/python3.12/site-packages")
+    }
+}
+
+/// Asserts that the first line of a diff has all of `parts`.
+fn first_line_has(good: &Path, bad: &Path, parts: &[&str]) {
+    let (status, text) = diff(good, bad);
+    let first = text.lines().next().unwrap_or_default();
+    assert_eq!(status, Some(1), "{text}");
+    for part in parts {
+        assert!(
+            first.contains(part),
+            "no {part:?} in the first line:\n{text}"
+        );
+    }
+}
+
+#[test]
+fn the_real_stack_in_pairs_and_ten_times() {
+    let Some(stack) = Stack::here("pairs") else {
+        return;
+    };
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());
+    let cold = stack.run("cold", "cuda-13.0", None, "loaded");
+    let healthy: Vec<PathBuf> = (0..10)
+        .map(|run| stack.run(&format!("healthy-{run}"), "cuda-13.0", None, "loaded"))
+        .collect();
+    for other in &healthy[1..] {
+        let (status, text) = diff(&healthy[0], other);
+        assert_eq!(
+            (status, text.lines().next()),
+            (Some(0), Some("no difference that matters")),
+            "{text}"
+        );
+    }
+    first_line_has(
+        &cold,
+        &healthy[0],
+        &["page.so of flashinfer was compiled in the good run and comes from the cache now"],
+    );
+
+    // What was built by the new toolkit answers for the old one.
+    let warm = stack.run("warm", "cuda-12.4", Some("12.0f"), "loaded");
+    first_line_has(
+        &cold,
+        &warm,
+        &[
+            "CUDA_HOME=",
+            "cuda-12.4 instead of ",
+            "page.so",
+            "had no effect",
+        ],
+    );
+
+    // The check that the old toolkit fails, a warm cache or none.
+    let check = stack.run("check", "cuda-12.4", None, "failed RuntimeError");
+    for good in [&healthy[0], &cold] {
+        first_line_has(
+            good,
+            &check,
+            &[
+                "CUDA_HOME=",
+                "cuda-12.4 instead of ",
+                "flashinfer's nvcc is 12.4.131 instead of 13.0.88",
+            ],
+        );
+    }
+}
+
+/// The wheel of FlashInfer 0.6.6 (`pip download flashinfer-python==0.6.6 --no-deps`), where CI put it.
+fn older_flashinfer() -> Option<PathBuf> {
+    let cache = std::env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?;
+    let wheel = cache.join("jittrace/wheels/flashinfer_python-0.6.6-py3-none-any.whl");
+    wheel.exists().then_some(wheel)
+}
+
+/// It worked with 0.6.6 and an old toolkit, out of the cache; then somebody upgraded (real-stack.md 3.2).
+#[test]
+fn an_upgrade_is_the_first_line() {
+    let Some(mut stack) = Stack::here("upgrade") else {
+        return;
+    };
+    let Some(wheel) = older_flashinfer() else {
+        skip(
+            "upgrade",
+            "the wheel of flashinfer-python 0.6.6 is not in ~/.cache/jittrace/wheels",
+        );
+        return;
+    };
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());
+    // An environment whose FlashInfer can be changed; the rest is the stack's.
+    let venv = stack.work.path().join("venv");
+    let packages = venv.join("lib/python3.12/site-packages");
+    let run = |command: &mut Command| {
+        let output = finish(command, PATIENCE);
+        assert!(output.status.success(), "{command:?}: {output:?}");
+    };
+    run(Command::new(&stack.python)
+        .args(["-m", "venv", "--without-pip"])
+        .arg(&venv));
+    fs::write(
+        packages.join("stack.pth"),
+        format!("{}\n", stack.packages().display()),
+    )
+    .unwrap();
+    run(Command::new(&stack.python)
+        .args(["-m", "zipfile", "-e"])
+        .args([&wheel, &packages]));
+    stack.python = venv.join("bin/python");
+
+    let older_new = stack.run("0.6.6 with 13.0", "cuda-13.0", None, "loaded");
+    let older_old = stack.run("0.6.6 with 12.4", "cuda-12.4", None, "loaded");
+
+    for name in ["flashinfer", "flashinfer_python-0.6.6.dist-info"] {
+        fs::remove_dir_all(packages.join(name)).unwrap();
+    }
+    for name in ["flashinfer", "flashinfer_python-0.6.8.post1.dist-info"] {
+        run(Command::new("cp")
+            .arg("-a")
+            .arg(stack.packages().join(name))
+            .arg(&packages));
+    }
+    let newer_old = stack.run("0.6.8 with 12.4", "cuda-12.4", None, "failed RuntimeError");
+    let newer_new = stack.run("0.6.8 with 13.0", "cuda-13.0", None, "loaded");
+
+    let upgrade = "flashinfer is 0.6.8.post1 instead of 0.6.6";
+    first_line_has(&older_old, &newer_old, &[upgrade]);
+    // Its cache is a new one: that everything is compiled again follows from the upgrade.
+    first_line_has(&older_new, &newer_new, &[upgrade]);
+    // The toolkit was changed as well: that comes first, the upgrade next.
+    first_line_has(
+        &older_old,
+        &newer_new,
+        &["CUDA_HOME=", "cuda-13.0 instead of "],
+    );
+    let (_, text) = diff(&older_old, &newer_new);
+    let also = text.split("also changed").nth(1).unwrap_or_default();
+    assert!(
+        also.lines().nth(1).unwrap_or_default().contains(upgrade),
+        "{text}"
+    );
 }
