@@ -24,6 +24,9 @@ use crate::{
     resolve::{absolute, tool::Kind},
 };
 
+/// One use of a file.
+type Use = Seen<Arc<FileAccess>>;
+
 /// A wait for a lock that is worth a word, in nanoseconds.
 const LONG_WAIT_NS: u64 = 30_000_000_000;
 
@@ -48,7 +51,7 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
         if origins.len() < 2 {
             continue;
         }
-        let own: Vec<&(&Seen<Arc<FileAccess>>, &Seen<Arc<FileAccess>>)> = failures
+        let own: Vec<&(&Use, &Use)> = failures
             .iter()
             .filter(|(_, published)| {
                 key_of(published.what.to.as_deref().unwrap_or(&published.what.path)) == key.path
@@ -136,10 +139,8 @@ fn key_of(path: &str) -> String {
 }
 
 /// Opens that found nothing, of files that another process had published under that key just before.
-fn failed_reads<'a>(
-    view: &View<'a>,
-) -> Vec<(&'a Seen<Arc<FileAccess>>, &'a Seen<Arc<FileAccess>>)> {
-    let published: Vec<&Seen<Arc<FileAccess>>> = view
+fn failed_reads<'a>(view: &View<'a>) -> Vec<(&'a Use, &'a Use)> {
+    let published: Vec<&Use> = view
         .model
         .accesses()
         .iter()
@@ -148,7 +149,7 @@ fn failed_reads<'a>(
     if published.is_empty() {
         return Vec::new();
     }
-    let mut by_tail: HashMap<String, Vec<&Seen<Arc<FileAccess>>>> = HashMap::new();
+    let mut by_tail: HashMap<String, Vec<&Use>> = HashMap::new();
     for access in published {
         if let Some(tail) = access.what.to.as_deref().and_then(tail) {
             by_tail.entry(tail).or_default().push(access);
@@ -186,7 +187,7 @@ fn duplicate(
     view: &View<'_>,
     key: &Key<'_, '_>,
     processes: usize,
-    failures: &[&(&Seen<Arc<FileAccess>>, &Seen<Arc<FileAccess>>)],
+    failures: &[&(&Use, &Use)],
 ) -> Draft {
     let runs = key.runs.len();
     let time: u64 = key
@@ -276,12 +277,7 @@ fn overlapping(runs: &[&Tool<'_>]) -> bool {
         .any(|pair| matches!(pair, [(_, end), (start, _)] if start < end))
 }
 
-fn contended(
-    view: &View<'_>,
-    failed: &Seen<Arc<FileAccess>>,
-    published: &Seen<Arc<FileAccess>>,
-    n: usize,
-) -> Draft {
+fn contended(view: &View<'_>, failed: &Use, published: &Use, n: usize) -> Draft {
     let to = published.what.to.clone().unwrap_or_default();
     let asker =
         crate::resolve::asker::of_call(view.model, &failed.what.python, None, failed.process);
