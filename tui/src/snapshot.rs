@@ -293,7 +293,6 @@ fn processes(model: &Model) -> Vec<ProcessRow> {
             argv: process.what.argv.clone(),
             cwd: process.what.cwd.clone(),
             env: process
-                .what
                 .env
                 .iter()
                 .map(|(name, value)| (name.clone(), value.clone()))

@@ -129,7 +129,7 @@ pub enum Explanation {
 }
 
 /// A library was asked for at run time.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LibraryRequest {
     /// The name given to dlopen; empty for the program itself.
     pub name: String,
@@ -148,7 +148,7 @@ pub struct LibraryRequest {
 }
 
 /// A library was mapped, or a request was answered by one that was.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LibraryLoaded {
     /// Path by which it was mapped.
     pub path: String,

@@ -5,14 +5,16 @@
 //! that rejected a handle, or a JIT-built module that binds another major than its component was built for. Copies that
 //! are linked into a library (NCCL's) are normal and not counted.
 
+use std::sync::Arc;
+
 use super::{
     Draft, View,
     cudart_not_found::major_of,
     words::{library_rule, name, quoted},
 };
 use crate::{
-    event::{Call, LibraryLoaded, Message},
-    fold::{ProcessIndex, Seen},
+    event::{Call, Message},
+    fold::{Loaded, ProcessIndex, Seen},
     report::Severity,
     resolve::asker,
 };
@@ -20,7 +22,7 @@ use crate::{
 pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
     let mut drafts = Vec::new();
     for process in view.model.processes() {
-        let mut copies: Vec<&Seen<LibraryLoaded>> = Vec::new();
+        let mut copies: Vec<&Seen<Loaded>> = Vec::new();
         for library in view.loaded_part(Some(process.index), "cudart") {
             let known = copies
                 .iter()
@@ -44,7 +46,7 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
     drafts
 }
 
-fn real_of(library: &Seen<LibraryLoaded>) -> &str {
+fn real_of(library: &Seen<Loaded>) -> &str {
     if library.what.realpath.is_empty() {
         &library.what.path
     } else {
@@ -52,7 +54,7 @@ fn real_of(library: &Seen<LibraryLoaded>) -> &str {
     }
 }
 
-fn major(view: &View<'_>, library: &Seen<LibraryLoaded>) -> Option<u32> {
+fn major(view: &View<'_>, library: &Seen<Loaded>) -> Option<u32> {
     library
         .what
         .soname
@@ -65,7 +67,7 @@ fn major(view: &View<'_>, library: &Seen<LibraryLoaded>) -> Option<u32> {
 fn two_majors(
     view: &View<'_>,
     process: ProcessIndex,
-    copies: &[&Seen<LibraryLoaded>],
+    copies: &[&Seen<Loaded>],
     majors: &[u32],
 ) -> Draft {
     let image = view.model.process(process);
@@ -176,7 +178,7 @@ fn refusal<'a>(view: &View<'a>, process: ProcessIndex) -> Option<&'a Seen<Messag
 const INVALID_HANDLE: i64 = 400;
 
 /// A call that rejected a handle.
-fn rejected<'a>(view: &View<'a>, process: ProcessIndex) -> Option<&'a Seen<Call>> {
+fn rejected<'a>(view: &View<'a>, process: ProcessIndex) -> Option<&'a Seen<Arc<Call>>> {
     view.model
         .calls()
         .iter()
@@ -187,7 +189,7 @@ fn rejected<'a>(view: &View<'a>, process: ProcessIndex) -> Option<&'a Seen<Call>
 fn foreign_module(
     view: &View<'_>,
     process: ProcessIndex,
-    copies: &[&Seen<LibraryLoaded>],
+    copies: &[&Seen<Loaded>],
 ) -> Option<(u64, String)> {
     copies.iter().find_map(|copy| {
         let by = copy.what.requested_by.as_deref()?;
@@ -232,7 +234,7 @@ fn users(view: &View<'_>, process: ProcessIndex, path: &str) -> Vec<String> {
     users
 }
 
-fn remedies(view: &View<'_>, draft: Draft, copies: &[&Seen<LibraryLoaded>]) -> Draft {
+fn remedies(view: &View<'_>, draft: Draft, copies: &[&Seen<Loaded>]) -> Draft {
     let wanted = view.built_for("torch").map(|(_, k)| k.version.major);
     let mut draft = draft;
     for copy in copies {
@@ -261,7 +263,7 @@ fn remedies(view: &View<'_>, draft: Draft, copies: &[&Seen<LibraryLoaded>]) -> D
     draft
 }
 
-fn twice(view: &View<'_>, process: ProcessIndex, copies: &[&Seen<LibraryLoaded>]) -> Draft {
+fn twice(view: &View<'_>, process: ProcessIndex, copies: &[&Seen<Loaded>]) -> Draft {
     let pid = view.model.process(process).map_or(0, |p| p.pid);
     let releases: Vec<String> = {
         let mut releases: Vec<String> = copies

@@ -13,7 +13,7 @@ use crate::{event::Rule, fold::Seen, report::Severity, resolve::asker, toolkit::
 pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
     let mut drafts = Vec::new();
     for process in view.model.processes() {
-        let mut parts: Vec<(&Seen<crate::event::LibraryLoaded>, Option<Version>)> = Vec::new();
+        let mut parts: Vec<(&Seen<crate::fold::Loaded>, Option<Version>)> = Vec::new();
         for library in view.loaded_part(Some(process.index), "cudnn") {
             if parts.iter().all(|(p, _)| p.what.path != library.what.path) {
                 let version = view.version_of(&library.what.path).map(|k| k.version);

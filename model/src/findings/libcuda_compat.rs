@@ -9,8 +9,8 @@ use super::{
     words::{directory, library_rule, quoted},
 };
 use crate::{
-    event::{LibraryLoaded, Outcome, Rule},
-    fold::Seen,
+    event::{Outcome, Rule},
+    fold::{Loaded, Seen},
     report::Severity,
     resolve::asker,
     toolkit::{DriverRelease, driver_cuda},
@@ -39,7 +39,7 @@ fn release_of(view: &View<'_>, path: &str, realpath: &str) -> Option<DriverRelea
     })
 }
 
-fn is_compat(view: &View<'_>, library: &LibraryLoaded) -> bool {
+fn is_compat(view: &View<'_>, library: &Loaded) -> bool {
     let says = |path: &str| {
         path.split('/')
             .any(|part| part == "compat" || part.starts_with("cuda-compat"))
@@ -51,7 +51,7 @@ fn is_compat(view: &View<'_>, library: &LibraryLoaded) -> bool {
     says(&library.path) || says(&library.realpath)
 }
 
-fn compat(view: &View<'_>, library: &Seen<LibraryLoaded>) -> Option<Draft> {
+fn compat(view: &View<'_>, library: &Seen<Loaded>) -> Option<Draft> {
     let loaded = &library.what;
     let refused = view.model.calls().iter().find(|c| {
         c.process == library.process
@@ -189,7 +189,7 @@ const UNREACHABLE: &[i64] = &[3, 100, 101, 802, 999];
 
 /// A driver library that reaches no GPU while another one came later in the search: a Linux driver inside WSL, the
 /// image's own driver beside the host's.
-fn without_gpu(view: &View<'_>, library: &Seen<LibraryLoaded>) -> Option<Draft> {
+fn without_gpu(view: &View<'_>, library: &Seen<Loaded>) -> Option<Draft> {
     let loaded = &library.what;
     let call = view.model.calls().iter().find(|c| {
         c.process == library.process
@@ -252,7 +252,7 @@ fn without_gpu(view: &View<'_>, library: &Seen<LibraryLoaded>) -> Option<Draft> 
 }
 
 /// The copy that would have been found next.
-fn loser(view: &View<'_>, library: &Seen<LibraryLoaded>) -> Option<(String, u64)> {
+fn loser(view: &View<'_>, library: &Seen<Loaded>) -> Option<(String, u64)> {
     let own = view.real(&library.what.path);
     let next = library
         .what

@@ -11,8 +11,8 @@ use super::{
     words::{directory, library_rule, name, quoted},
 };
 use crate::{
-    event::{Call, LibraryLoaded, Outcome, Rule},
-    fold::Seen,
+    event::{Call, Outcome, Rule},
+    fold::{Loaded, Seen},
     report::Severity,
     resolve::asker,
 };
@@ -33,7 +33,7 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
 }
 
 /// Whether a mapped file is a stub, by its place or by what is known of it.
-pub(super) fn is_stub(view: &View<'_>, library: &Seen<LibraryLoaded>) -> bool {
+pub(super) fn is_stub(view: &View<'_>, library: &Seen<Loaded>) -> bool {
     let says = |path: &str| {
         directory(path).rsplit('/').next() == Some("stubs")
             || view
@@ -46,7 +46,7 @@ pub(super) fn is_stub(view: &View<'_>, library: &Seen<LibraryLoaded>) -> bool {
 
 fn answers<'a>(
     view: &View<'a>,
-    library: &'a Seen<LibraryLoaded>,
+    library: &'a Seen<Loaded>,
 ) -> impl Iterator<Item = &'a Seen<Arc<Call>>> + use<'a> {
     view.model.calls().iter().filter(move |c| {
         c.process == library.process
@@ -56,7 +56,7 @@ fn answers<'a>(
     })
 }
 
-fn stub(view: &View<'_>, library: &Seen<LibraryLoaded>) -> Draft {
+fn stub(view: &View<'_>, library: &Seen<Loaded>) -> Draft {
     let loaded = &library.what;
     let refused = answers(view, library).find(|c| c.what.result.is_some_and(|r| r != 0));
     let said = view
@@ -174,7 +174,7 @@ fn stub(view: &View<'_>, library: &Seen<LibraryLoaded>) -> Draft {
 }
 
 /// The driver that lost, or that is elsewhere on the machine.
-fn real_driver(view: &View<'_>, library: &Seen<LibraryLoaded>) -> Option<(String, u64)> {
+fn real_driver(view: &View<'_>, library: &Seen<Loaded>) -> Option<(String, u64)> {
     let is_stub = |path: &str| directory(path).rsplit('/').next() == Some("stubs");
     let mut files: Vec<_> = view
         .model

@@ -5,8 +5,8 @@
 
 use super::View;
 use crate::{
-    event::{Candidate, EventId, Frame, LibraryFailed, LibraryLoaded, Message},
-    fold::{ProcessIndex, Seen},
+    event::{Candidate, EventId, Frame, LibraryFailed, Message},
+    fold::{Loaded, ProcessIndex, Seen},
     report::Severity,
     resolve::asker,
     toolkit::Version,
@@ -235,10 +235,7 @@ pub(super) fn stem(library: &str) -> &str {
 }
 
 /// The object was mapped after all, by a later try in the same process.
-pub(super) fn loaded_later<'a>(
-    view: &View<'a>,
-    failure: &Failure<'_>,
-) -> Option<&'a Seen<LibraryLoaded>> {
+pub(super) fn loaded_later<'a>(view: &View<'a>, failure: &Failure<'_>) -> Option<&'a Seen<Loaded>> {
     let wanted = match &failure.reason {
         Reason::NoFile { name } if failure.object.is_empty() => super::words::name(name),
         _ => super::words::name(&failure.object),

@@ -11,8 +11,8 @@ use super::{
     words::{library_rule, name, quoted},
 };
 use crate::{
-    event::{Candidate, LibraryLoaded, Message, Outcome, Rule},
-    fold::Seen,
+    event::{Candidate, Message, Outcome, Rule},
+    fold::{Loaded, Seen},
     report::Severity,
     resolve::asker,
 };
@@ -229,7 +229,7 @@ fn rule_name(rule: Rule) -> &'static str {
 
 /// The library of a part that was mapped when the load failed, or that its own search had chosen.
 fn answered(view: &View<'_>, failure: &Failure<'_>, part: &str) -> Option<Answered> {
-    let of = |l: &Seen<LibraryLoaded>| Answered {
+    let of = |l: &Seen<Loaded>| Answered {
         path: l.what.path.clone(),
         rule: l.what.rule,
         detail: l.what.rule_detail.clone(),
@@ -266,10 +266,7 @@ fn answered(view: &View<'_>, failure: &Failure<'_>, part: &str) -> Option<Answer
 
 /// LD_LIBRARY_PATH gave a library of another release than RUNPATH would have; nothing failed of it.
 /// The sentence of a program that failed over the release of a library.
-fn refused_release<'a>(
-    view: &View<'a>,
-    library: &Seen<LibraryLoaded>,
-) -> Option<&'a Seen<Message>> {
+fn refused_release<'a>(view: &View<'a>, library: &Seen<Loaded>) -> Option<&'a Seen<Message>> {
     const CONFLICT: &[&str] = &[
         "compiled with",
         "compiled against",

@@ -8,8 +8,8 @@ use std::{
 };
 
 use crate::{
-    event::{Call, EventId, Frame, LibraryLoaded, Message},
-    fold::{Model, Process, ProcessIndex, Seen, normalized},
+    event::{Call, EventId, Frame, Message},
+    fold::{Loaded, Model, Process, ProcessIndex, Seen, normalized},
     report::{Exit, Report},
     resolve::{
         archs_of,
@@ -395,7 +395,7 @@ impl<'a> View<'a> {
     pub fn loaded(
         &self,
         process: Option<ProcessIndex>,
-    ) -> impl Iterator<Item = &'a Seen<LibraryLoaded>> + use<'a, '_> {
+    ) -> impl Iterator<Item = &'a Seen<Loaded>> + use<'a, '_> {
         let libraries = self.model.libraries();
         self.libraries_of
             .get(&process)
@@ -409,18 +409,18 @@ impl<'a> View<'a> {
         &'b self,
         process: Option<ProcessIndex>,
         part: &'b str,
-    ) -> impl Iterator<Item = &'a Seen<LibraryLoaded>> + use<'a, 'b> {
+    ) -> impl Iterator<Item = &'a Seen<Loaded>> + use<'a, 'b> {
         self.loaded(process)
             .filter(move |l| self.part_of(&l.what.path) == part)
     }
 
     /// The Python code that asked for a library.
-    pub fn python(&self, loaded: &'a LibraryLoaded) -> &'a [Frame] {
+    pub fn python(&self, loaded: &'a Loaded) -> &'a [Frame] {
         self.model.python_of(&loaded.python, loaded.request)
     }
 
     /// Whether an object asked on behalf of itself, by DT_NEEDED, and not for Python code that called dlopen.
-    pub fn is_own_need(&self, loaded: &LibraryLoaded) -> bool {
+    pub fn is_own_need(&self, loaded: &Loaded) -> bool {
         loaded.requested_by.as_deref().is_some_and(|by| {
             !asker::is_python_itself(by)
                 && loaded

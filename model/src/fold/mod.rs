@@ -7,7 +7,7 @@
 mod pool;
 mod process;
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, ops::Deref, sync::Arc};
 
 use pool::Pool;
 pub use process::{Process, ProcessIndex};
@@ -38,6 +38,22 @@ pub struct Seen<T> {
     pub what: T,
 }
 
+/// A library that was mapped. Ten processes that map the same one by the same rule share what was told of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    /// The request that led here; that of the shared part is absent.
+    pub request: Option<EventId>,
+    what: Arc<LibraryLoaded>,
+}
+
+impl Deref for Loaded {
+    type Target = LibraryLoaded;
+
+    fn deref(&self) -> &LibraryLoaded {
+        &self.what
+    }
+}
+
 /// The state of what was traced.
 #[derive(Debug, Clone, Default)]
 pub struct Model {
@@ -50,9 +66,11 @@ pub struct Model {
     /// The exec attempt of a pid that no process start has claimed yet.
     pending_execs: HashMap<u32, usize>,
     exec_failures: Vec<Seen<ExecFailed>>,
-    requests: Vec<Seen<LibraryRequest>>,
+    requests: Vec<Seen<Arc<LibraryRequest>>>,
+    equal_requests: Pool<LibraryRequest>,
     request_at: HashMap<EventId, usize>,
-    libraries: Vec<Seen<LibraryLoaded>>,
+    libraries: Vec<Seen<Loaded>>,
+    equal_libraries: Pool<LibraryLoaded>,
     library_failures: Vec<Seen<LibraryFailed>>,
     unloads: Vec<Seen<LibraryUnloaded>>,
     calls: Vec<Seen<Arc<Call>>>,
@@ -141,14 +159,17 @@ impl Model {
             }
             Body::LibraryRequest(request) => {
                 self.request_at.insert(id, self.requests.len());
-                self.requests.push(seen!(*request));
+                let request = self.equal_requests.share(*request);
+                self.requests.push(seen!(request));
             }
-            Body::LibraryLoaded(loaded) => {
+            Body::LibraryLoaded(mut loaded) => {
                 if !loaded.path.starts_with('/') && !loaded.realpath.is_empty() {
                     self.relative
                         .insert(loaded.path.clone(), loaded.realpath.clone());
                 }
-                self.libraries.push(seen!(*loaded));
+                let request = loaded.request.take();
+                let what = self.equal_libraries.share(*loaded);
+                self.libraries.push(seen!(Loaded { request, what }));
             }
             Body::LibraryFailed(failed) => self.library_failures.push(seen!(*failed)),
             Body::LibraryUnloaded(unloaded) => self.unloads.push(seen!(unloaded)),
@@ -238,11 +259,11 @@ impl Model {
         if let Some(exec) = self.execs.iter_mut().rev().find(|e| e.id == of) {
             exec.what.python = python;
         } else if let Some(request) = self.requests.iter_mut().rev().find(|e| e.id == of) {
-            request.what.python = python;
+            Arc::make_mut(&mut request.what).python = python;
         } else if let Some(call) = self.calls.iter_mut().rev().find(|e| e.id == of) {
             Arc::make_mut(&mut call.what).python = python;
         } else if let Some(loaded) = self.libraries.iter_mut().rev().find(|e| e.id == of) {
-            loaded.what.python = python;
+            Arc::make_mut(&mut loaded.what.what).python = python;
         } else if let Some(process) = self.processes.iter_mut().rev().find(|p| p.id == of) {
             if process.pid == pid {
                 process.doing = python;
@@ -295,13 +316,13 @@ impl Model {
         &self.exec_failures
     }
 
-    /// Requests for libraries.
-    pub fn requests(&self) -> &[Seen<LibraryRequest>] {
+    /// Requests for libraries. Equal ones share what they say.
+    pub fn requests(&self) -> &[Seen<Arc<LibraryRequest>>] {
         &self.requests
     }
 
     /// A request by its event.
-    pub fn request(&self, id: EventId) -> Option<&Seen<LibraryRequest>> {
+    pub fn request(&self, id: EventId) -> Option<&Seen<Arc<LibraryRequest>>> {
         self.request_at
             .get(&id)
             .and_then(|&at| self.requests.get(at))
@@ -318,7 +339,7 @@ impl Model {
     }
 
     /// Libraries that were mapped.
-    pub fn libraries(&self) -> &[Seen<LibraryLoaded>] {
+    pub fn libraries(&self) -> &[Seen<Loaded>] {
         &self.libraries
     }
 

@@ -1,5 +1,9 @@
 //! Process images: one for each program that a process ran.
 
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
 use super::Model;
 use crate::{
     event::{EventId, Frame, ProcessExit, ProcessStart},
@@ -20,8 +24,10 @@ pub struct Process {
     pub pid: u32,
     /// The image that started it: its parent's, or its own previous one.
     pub parent: Option<ProcessIndex>,
-    /// What was told at its start.
+    /// What was told at its start, without the environment.
     pub what: ProcessStart,
+    /// The captured environment; a child that inherits it shares it.
+    pub env: Arc<IndexMap<String, String>>,
     /// The program as it was asked for: the path given to exec, a script rather than its interpreter.
     pub program: String,
     /// Position in [`Model::execs`] of the attempt that led here.
@@ -50,7 +56,7 @@ impl Process {
 
     /// A variable of the captured environment.
     pub fn env(&self, name: &str) -> Option<&str> {
-        self.what.env.get(name).map(String::as_str)
+        self.env.get(name).map(String::as_str)
     }
 
     /// Why its inside was not seen.
@@ -109,11 +115,16 @@ impl Model {
             before.replaced_by = Some(index);
         }
         let from = parent.and_then(|i| self.processes.get(i));
+        let told = std::mem::take(&mut start.env);
+        let mut env = match from {
+            Some(from) if *from.env == told => Arc::clone(&from.env),
+            _ => Arc::new(told),
+        };
         let mut program = None;
         let mut inherited_exec = None;
         if let Some(from) = from {
             if start.env_inherited {
-                start.env.clone_from(&from.what.env);
+                env = Arc::clone(&from.env);
             }
             if start.forked {
                 // A fork says only that it happened; what runs is what ran.
@@ -123,7 +134,7 @@ impl Model {
                     start.exe.clone_from(&from.what.exe);
                     start.argv.clone_from(&from.what.argv);
                     start.cwd.clone_from(&from.what.cwd);
-                    start.env.clone_from(&from.what.env);
+                    env = Arc::clone(&from.env);
                 }
             }
         }
@@ -139,6 +150,7 @@ impl Model {
             pid,
             parent,
             what: start,
+            env,
             exec,
             start: t,
             ..Process::default()

@@ -34,7 +34,7 @@ impl Model {
             environment: self
                 .processes()
                 .first()
-                .map(|process| process.what.env.clone())
+                .map(|process| (*process.env).clone())
                 .unwrap_or_default(),
             notes: self.note_texts(),
             traces: Vec::new(),

@@ -196,7 +196,6 @@ fn build_file(build: &Process) -> String {
 fn by_variable(process: &Process, program: &str) -> Option<(Rule, String)> {
     let homes = [("CUDA_HOME", Rule::CudaHome), ("CUDA_PATH", Rule::CudaPath)];
     let exact = process
-        .what
         .env
         .iter()
         .find(|(name, value)| !is_search_list(name) && value.as_str() == program);
@@ -212,7 +211,6 @@ fn by_variable(process: &Process, program: &str) -> Option<(Rule, String)> {
         }
     }
     process
-        .what
         .env
         .iter()
         .find(|(name, value)| {
