@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use jittrace_model::{
+    Body, Event, Model,
     diff::{self, Diff, Kind, NOTHING, Weight, compare},
-    event::{Outcome, Rule},
+    event::{CacheFact, DistributionFact, Fact, Outcome, Rule, Source},
+    log::Header,
     report::{Report, Severity, text::Style},
 };
 
@@ -117,6 +119,61 @@ fn what_every_compilation_takes_is_no_cause_beside_a_new_version() {
         "{text}"
     );
     assert!(!text.contains("also changed"), "{text}");
+}
+
+/// The cold run built what the warm one takes from the cache, under another CUDA_HOME.
+#[test]
+fn a_variable_without_effect_comes_before_the_cache_that_answered() {
+    let bad = stories::warm();
+    let mut good = stories::healthy();
+    good.caches.clone_from(&bad.caches);
+    for artifact in good.caches.iter_mut().flat_map(|c| &mut c.artifacts) {
+        artifact.built = true;
+    }
+    let text = text(&good, &bad);
+    assert!(
+        text.contains("was compiled in the good run and comes from the cache now"),
+        "{text}"
+    );
+    assert!(text.starts_with("CUDA_HOME=/opt/toolkits/cuda-12.4 instead of /opt/toolkits/cuda-13.0: page.so came from the cache"), "{text}");
+}
+
+/// FlashInfer with a warm cache may ask no toolkit at all; that it was another one is the cause all the same.
+#[test]
+fn who_took_all_from_a_cache_is_compared_too() {
+    let run = |version: &str| {
+        let facts = [
+            Fact::Distribution(DistributionFact {
+                name: "flashinfer-python".into(),
+                version: version.into(),
+                ..DistributionFact::default()
+            }),
+            Fact::Cache(Box::new(CacheFact {
+                path: format!("/home/u/.cache/flashinfer/{version}/120f/cached_ops/page/page.so"),
+                directory: "/home/u/.cache/flashinfer".into(),
+                owner: "flashinfer".into(),
+                ..CacheFact::default()
+            })),
+        ];
+        let mut model = Model::new(Header::default());
+        for (fact, id) in facts.into_iter().zip(1..) {
+            model.apply(Event {
+                id,
+                t: id,
+                pid: 0,
+                tid: 0,
+                source: Source::Collector,
+                same_as: None,
+                body: Body::Fact(Box::new(fact)),
+            });
+        }
+        model.report()
+    };
+    let text = text(&run("0.6.6"), &run("0.6.8.post1"));
+    assert!(
+        text.starts_with("flashinfer is 0.6.8.post1 instead of 0.6.6\n"),
+        "{text}"
+    );
 }
 
 #[test]

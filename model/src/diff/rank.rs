@@ -97,7 +97,8 @@ fn score(change: &Change, primary: Option<&Finding>) -> i32 {
         // The outcome is told from what the user saw down to what it did not do any more.
         Kind::Finding if change.weight == Weight::Consequence => 70,
         Kind::Exit if change.weight == Weight::Consequence => 60,
-        Kind::Environment if !change.led_to.is_empty() => 90,
+        // It explains other changes, or a cache that it had no effect on.
+        Kind::Environment if !change.led_to.is_empty() || change.component.is_some() => 90,
         Kind::Resolution => 85,
         Kind::Driver => 84,
         Kind::Component if change.role.is_some() => 80,

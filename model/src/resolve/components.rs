@@ -62,7 +62,9 @@ pub fn components(model: &Model, toolkits: &[Toolkit]) -> Vec<Component> {
     for distribution in model.distributions() {
         let name = crate::component::name_of(&distribution.what.name);
         let says_cuda = distribution.what.built_for.is_some();
-        if says_cuda || gathered.components.contains_key(&name) {
+        // Who took all from a cache asked no toolkit, and is there all the same.
+        let used_its_cache = model.cache_facts().any(|fact| fact.what.owner == name);
+        if says_cuda || used_its_cache || gathered.components.contains_key(&name) {
             let component = gathered.component(&Asker {
                 component: name,
                 distribution: Some(distribution.what.name.clone()),
@@ -156,7 +158,7 @@ impl Gathered<'_> {
         );
     }
 
-    fn library(&mut self, seen: &Seen<crate::event::LibraryLoaded>) {
+    fn library(&mut self, seen: &Seen<crate::fold::Loaded>) {
         let loaded = &seen.what;
         let fact = self.model.file_of(loaded);
         let Some(part) = part_of(fact, &loaded.path) else {
