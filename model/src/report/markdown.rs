@@ -152,17 +152,17 @@ impl Page {
                 prose(&phrase::clipped(&finding.cause, 1500))
             ));
         }
-        for evidence in finding.evidence.iter().take(6) {
-            self.line(&format!(
-                "- **seen** {} (event {})",
-                escaped(&phrase::clipped(&evidence.text, 400)),
-                evidence.event
-            ));
-        }
         for remedy in finding.remedy.iter().take(4) {
             self.line(&format!(
                 "- **fix** {}",
                 prose(&phrase::clipped(remedy, 400))
+            ));
+        }
+        for (text, events) in phrase::seen(&finding.evidence).iter().take(6) {
+            self.line(&format!(
+                "- **seen** {} ({})",
+                escaped(&phrase::clipped(text, 400)),
+                phrase::events(events)
             ));
         }
         for missing in finding.missing.iter().take(3) {
@@ -423,11 +423,11 @@ fn finding_lines(report: &Report) -> Vec<String> {
                 prose(&phrase::clipped(&finding.cause, 2000))
             ));
         }
-        for evidence in finding.evidence.iter().take(12) {
+        for (text, events) in phrase::seen(&finding.evidence).iter().take(12) {
             lines.push(format!(
-                "  - event {}: {}",
-                evidence.event,
-                escaped(&phrase::clipped(&evidence.text, 500))
+                "  - {}: {}",
+                phrase::events(events),
+                escaped(&phrase::clipped(text, 500))
             ));
         }
         for remedy in &finding.remedy {
@@ -538,11 +538,15 @@ fn process_lines(report: &Report) -> Vec<String> {
         .iter()
         .map(|process| {
             let mut line = format!(
-                "- {} of {}: {} {}",
+                "- {}{}: {} {}",
                 phrase::pid(process.pid),
-                phrase::pid(process.ppid),
+                // 0: nobody could tell.
+                match process.ppid {
+                    0 => String::new(),
+                    parent => format!(" of {}", phrase::pid(parent)),
+                },
                 code(&phrase::clipped(&phrase::command(&process.argv), 200)),
-                phrase::exit(process.exit)
+                phrase::end_of(process)
             );
             if let Some(reason) = phrase::not_followed(process) {
                 let _ = write!(line, ", not followed: {}", escaped(reason));

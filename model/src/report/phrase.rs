@@ -3,8 +3,10 @@
 use std::fmt::Write as _;
 
 use super::{
-    Build, Candidate, Component, Exit, Finding, Outcome, ProcessEntry, Report, Resolved, Severity,
+    Build, Candidate, Component, Evidence, Exit, Finding, Outcome, ProcessEntry, Report, Resolved,
+    Severity,
 };
+use crate::event::EventId;
 
 /// What stands where nothing is known.
 pub const UNKNOWN: &str = "–";
@@ -425,6 +427,39 @@ fn span(builds: &[Build]) -> Option<u64> {
     end.checked_sub(start).filter(|span| *span > 0)
 }
 
+/// How a process ended: as [`exit`] says, unless nobody could see it.
+pub fn end_of(process: &ProcessEntry) -> String {
+    match process.exit {
+        None if not_followed(process).is_some() => "its end was not seen".to_owned(),
+        exit => self::exit(exit),
+    }
+}
+
+/// What was seen, each different text once with all the events that say it.
+pub fn seen(evidence: &[Evidence]) -> Vec<(&str, Vec<EventId>)> {
+    let mut all: Vec<(&str, Vec<EventId>)> = Vec::new();
+    for one in evidence {
+        match all.iter_mut().find(|(text, _)| *text == one.text) {
+            Some((_, events)) if events.contains(&one.event) => {}
+            Some((_, events)) => events.push(one.event),
+            None => all.push((&one.text, vec![one.event])),
+        }
+    }
+    all
+}
+
+/// `event 7`, `events 7, 9`, `events 7, 9, 12 and 4 more`.
+pub fn events(events: &[EventId]) -> String {
+    const MOST: usize = 3;
+    let numbers: Vec<String> = events.iter().take(MOST).map(u64::to_string).collect();
+    let word = if events.len() == 1 { "event" } else { "events" };
+    let more = match events.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{word} {}{more}", numbers.join(", "))
+}
+
 /// Why a process could not be looked into; `None` when it was.
 pub fn not_followed(process: &ProcessEntry) -> Option<&str> {
     match &process.followed {
@@ -437,6 +472,22 @@ pub fn not_followed(process: &ProcessEntry) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_same_thing_seen_twice_is_told_once() {
+        let evidence: Vec<Evidence> =
+            [(7, "a"), (8, "b"), (9, "a"), (9, "a"), (11, "a"), (12, "a")]
+                .map(|(event, text)| Evidence {
+                    event,
+                    text: text.into(),
+                })
+                .into();
+        let told: Vec<String> = seen(&evidence)
+            .iter()
+            .map(|(text, ids)| format!("{text} ({})", events(ids)))
+            .collect();
+        assert_eq!(told, ["a (events 7, 9, 11 and 1 more)", "b (event 8)"]);
+    }
 
     #[test]
     fn durations_read_as_people_say_them() {

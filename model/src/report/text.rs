@@ -251,6 +251,9 @@ impl Page {
         if !cause.is_empty() {
             self.labelled("cause", &cause, Ink::Plain, 6);
         }
+        for remedy in finding.remedy.iter().take(3) {
+            self.labelled("fix", remedy, Ink::Green, 2);
+        }
         for evidence in telling(&finding.evidence, 3) {
             let text = format!(
                 "{} (event {})",
@@ -258,9 +261,6 @@ impl Page {
                 evidence.event
             );
             self.labelled("seen", &text, Ink::Dim, 1);
-        }
-        for remedy in finding.remedy.iter().take(3) {
-            self.labelled("fix", remedy, Ink::Green, 2);
         }
         for consequence in consequences.iter().take(3) {
             let text = format!(

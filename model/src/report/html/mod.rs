@@ -199,7 +199,35 @@ impl Page<'_> {
         if report.findings.is_empty() {
             self.put("<div class=\"card\"><p class=\"empty\">Nothing that needs attention was seen.</p></div>");
         }
-        for finding in report.findings.iter().take(MOST_ROWS) {
+        // What follows from another is told behind it, before what is only worth knowing.
+        let is_told_elsewhere = |finding: &&Finding| {
+            finding
+                .consequence_of
+                .as_ref()
+                .is_some_and(|cause| report.findings.iter().any(|other| &other.id == cause))
+        };
+        let followers_of = |cause: &Finding| {
+            let id = cause.id.clone();
+            report
+                .findings
+                .iter()
+                .filter(move |finding| finding.consequence_of.as_ref() == Some(&id))
+        };
+        let mut told: Vec<&Finding> = Vec::new();
+        for cause in report.findings.iter().filter(|f| !is_told_elsewhere(f)) {
+            for finding in std::iter::once(cause).chain(followers_of(cause)) {
+                if !told.iter().any(|known| std::ptr::eq(*known, finding)) {
+                    told.push(finding);
+                }
+            }
+        }
+        // Consequences of consequences, and whatever names itself as its cause.
+        for finding in &report.findings {
+            if !told.iter().any(|known| std::ptr::eq(*known, finding)) {
+                told.push(finding);
+            }
+        }
+        for finding in told.into_iter().take(MOST_ROWS) {
             self.finding(finding);
         }
         self.put("</section>");
@@ -252,30 +280,6 @@ impl Page<'_> {
                 self.pair("asked by", &code(asker));
             }
         }
-        if !finding.evidence.is_empty() {
-            let items: Vec<String> = finding
-                .evidence
-                .iter()
-                .take(50)
-                .map(|evidence| {
-                    format!(
-                        "<li>{} <a class=\"event-link\" href=\"#e{}\">#{}</a></li>",
-                        prose(&evidence.text),
-                        evidence.event,
-                        evidence.event
-                    )
-                })
-                .collect();
-            self.pair("seen", &format!("<ul>{}</ul>", items.join("")));
-        }
-        if !finding.missing.is_empty() {
-            let items: Vec<String> = finding
-                .missing
-                .iter()
-                .map(|missing| format!("<li>{}</li>", prose(missing)))
-                .collect();
-            self.pair("not seen", &format!("<ul>{}</ul>", items.join("")));
-        }
         if !finding.remedy.is_empty() {
             let items: Vec<String> = finding
                 .remedy
@@ -288,6 +292,31 @@ impl Page<'_> {
                 })
                 .collect();
             self.pair("fix", &format!("<ul>{}</ul>", items.join("")));
+        }
+        if !finding.evidence.is_empty() {
+            let items: Vec<String> = phrase::seen(&finding.evidence)
+                .iter()
+                .take(50)
+                .map(|(what, events)| {
+                    let links: Vec<String> = events
+                        .iter()
+                        .take(12)
+                        .map(|event| {
+                            format!("<a class=\"event-link\" href=\"#e{event}\">#{event}</a>")
+                        })
+                        .collect();
+                    format!("<li>{} {}</li>", prose(what), links.join(" "))
+                })
+                .collect();
+            self.pair("seen", &format!("<ul>{}</ul>", items.join("")));
+        }
+        if !finding.missing.is_empty() {
+            let items: Vec<String> = finding
+                .missing
+                .iter()
+                .map(|missing| format!("<li>{}</li>", prose(missing)))
+                .collect();
+            self.pair("not seen", &format!("<ul>{}</ul>", items.join("")));
         }
         self.put("</dl>\n</article>");
     }
@@ -477,7 +506,9 @@ impl Page<'_> {
                 .parts
                 .iter()
                 .map(|(name, part)| {
-                    format!("{name} {}", part.version.as_deref().unwrap_or_default())
+                    part.version
+                        .as_ref()
+                        .map_or_else(|| name.clone(), |version| format!("{name} {version}"))
                 })
                 .collect();
             let used = if toolkit.used {
@@ -486,7 +517,7 @@ impl Page<'_> {
                 "<span class=\"none\">not used</span>"
             };
             let row = format!(
-                "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{used}</td><td>{}</td><td>{}</td></tr>",
+                "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{used}</td><td class=\"root\">{}</td><td>{}</td></tr>",
                 text(&toolkit.id),
                 self.release(version),
                 text(&toolkit.kind),
@@ -901,12 +932,12 @@ fn line(process: &ProcessEntry) -> String {
             "<span class=\"bad\">{}</span>{took}",
             text(&phrase::exit(Some(exit)))
         ),
-        some => format!("{}{took}", text(&phrase::exit(some))),
+        _ => format!("{}{took}", text(&phrase::end_of(process))),
     };
     let reason = phrase::not_followed(process)
         .map(|reason| {
             format!(
-                " <span class=\"accused\">not followed: {}</span>",
+                " <span class=\"unseen\">not followed: {}</span>",
                 text(reason)
             )
         })
