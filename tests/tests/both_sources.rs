@@ -474,9 +474,8 @@ fn the_founding_failure_is_told_alike_by_both() {
     assert_eq!(refused, 2, "{said}");
     assert_eq!(traces.len(), 2);
     for (path, _) in &traces {
-        // The empty list of architectures is the consequence, told by FlashInfer itself.
-        let expected = ["nvcc-older-than-required", "arch-list-empty"];
-        assert_eq!(accusations(path), expected);
+        // The empty list of architectures is its consequence, and a note: the program caught that error and ended well.
+        assert_eq!(accusations(path), ["nvcc-older-than-required"]);
     }
 }
 
