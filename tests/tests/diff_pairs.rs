@@ -368,16 +368,9 @@ fn an_upgrade_is_the_first_line() {
     first_line_has(&older_old, &newer_old, &[upgrade]);
     // Its cache is a new one: that everything is compiled again follows from the upgrade.
     first_line_has(&older_new, &newer_new, &[upgrade]);
-    // The toolkit was changed as well: that comes first, the upgrade next.
-    first_line_has(
-        &older_old,
-        &newer_new,
-        &["CUDA_HOME=", "cuda-13.0 instead of "],
-    );
+    // The toolkit was changed as well, but the run that worked asked none: it took all from the cache.
+    first_line_has(&older_old, &newer_new, &[upgrade]);
     let (_, text) = diff(&older_old, &newer_new);
     let also = text.split("also changed").nth(1).unwrap_or_default();
-    assert!(
-        also.lines().nth(1).unwrap_or_default().contains(upgrade),
-        "{text}"
-    );
+    assert!(also.contains("CUDA_HOME="), "{text}");
 }
