@@ -334,3 +334,38 @@ fn a_command_that_the_shim_cannot_reach_still_runs_undisturbed() {
             .contains("statically linked")
     );
 }
+
+/// What a command leaves behind goes on as if jittrace had never been there: also what it starts later.
+#[test]
+fn what_outlives_the_command_starts_programs_in_peace() {
+    let directory = tempfile::tempdir().unwrap();
+    let temporary = directory.path().join("tmp");
+    fs::create_dir(&temporary).unwrap();
+    let sessions = || fs::read_dir(&temporary).unwrap().count();
+    let run = |script: &str| {
+        let mut command = traced(directory.path(), script);
+        command
+            .env("TMPDIR", &temporary)
+            .env_remove("XDG_RUNTIME_DIR")
+            .current_dir(directory.path());
+        assert!(finish(&mut command, PATIENCE).status.success());
+    };
+    run("true");
+    assert_eq!(
+        sessions(),
+        0,
+        "nothing stays of a command that leaves nothing"
+    );
+
+    run(
+        "(while [ ! -e go ]; do sleep 0.05; done; /bin/echo late; touch done) >said 2>&1 </dev/null &",
+    );
+    fs::write(directory.path().join("go"), "").unwrap();
+    assert!(eventually(PATIENCE, || directory
+        .path()
+        .join("done")
+        .exists()));
+    let said = fs::read_to_string(directory.path().join("said")).unwrap();
+    assert_eq!(said, "late\n");
+    assert_eq!(sessions(), 1, "the shim is left for it");
+}

@@ -157,7 +157,12 @@ pub(crate) fn trace(args: &RunArgs, place: Place<'_>) -> Result<Ended> {
     (place.ended)(ended);
     let _ = words.send(Word::Ended(ended));
     // The command's status is what counts: a collector that failed is said, and changes nothing.
-    match collector.join() {
+    let collected = collector.join();
+    match &collected {
+        Ok(Ok(collected)) if collected.still_running.is_empty() => drop(session),
+        _ => session.outlived(),
+    }
+    match collected {
         Ok(Ok(collected)) => conclude(&args.trace, &report, &path, &collected),
         Ok(Err(error)) => eprintln!(
             "jittrace: the trace {} is incomplete: {error}",

@@ -24,7 +24,7 @@ pub struct SessionError {
     error: io::Error,
 }
 
-/// A session directory; removed when dropped. Processes that outlive jittrace then find no session and fall silent.
+/// A session directory; removed when dropped, unless processes [outlive](Session::outlived) it.
 #[derive(Debug)]
 pub struct Session {
     directory: PathBuf,
@@ -57,6 +57,15 @@ impl Session {
             }
         }
         Ok(session)
+    }
+
+    /// Leaves the shim to the processes that outlive jittrace: they find no session and are silent.
+    ///
+    /// Without the file the loader would complain, on the stderr of all that they start from now on, of a preload that
+    /// is not there. The temporary directory's own cleaning takes it in the end.
+    pub fn outlived(self) {
+        let session = std::mem::ManuallyDrop::new(self);
+        let _ = fs::remove_file(&session.records);
     }
 
     /// The file that the shim appends to.
