@@ -24,7 +24,7 @@ pub struct Process {
     pub pid: u32,
     /// The image that started it: its parent's, or its own previous one.
     pub parent: Option<ProcessIndex>,
-    /// What was told at its start, without the environment.
+    /// What was told at its start, without the environment ([`Process::started`] has both).
     pub what: ProcessStart,
     /// The captured environment; a child that inherits it shares it.
     pub env: Arc<IndexMap<String, String>>,
@@ -52,6 +52,14 @@ impl Process {
     /// The last component of [`Process::program`].
     pub fn name(&self) -> &str {
         base(&self.program)
+    }
+
+    /// What was told at its start, with the environment.
+    pub fn started(&self) -> ProcessStart {
+        ProcessStart {
+            env: self.env.as_ref().clone(),
+            ..self.what.clone()
+        }
     }
 
     /// A variable of the captured environment.

@@ -334,7 +334,7 @@ impl Desk {
             .and_then(|index| self.model.process(index));
         let known = match (begun, start) {
             (Some(process), _) => {
-                let mut start = process.what.clone();
+                let mut start = process.started();
                 if let Some(environment) = self.environments.get(&pid) {
                     start.env = environment.as_ref().clone();
                 }
@@ -382,7 +382,7 @@ impl Desk {
                 exe: below(&process.what.cwd, &path),
                 argv,
                 cwd: process.what.cwd.clone(),
-                env: process.what.env.clone(),
+                env: process.env.as_ref().clone(),
                 ..ProcessStart::default()
             };
             if self.replay.missed(&start).is_none() {
