@@ -29,6 +29,10 @@ use reader::Reader;
 /// Frames that are kept of a thread, from the innermost.
 const DEPTH: usize = 96;
 
+/// Readings of an interpreter that is not understood, before it is taken at its word: one that has just started is not
+/// there yet.
+const TRIES: u8 = 3;
+
 /// What the trace's header calls this source.
 const NAME: &str = "python-frames";
 
@@ -124,6 +128,8 @@ enum Known {
     Other,
     /// Its frames cannot be read; said once.
     Refused,
+    /// Its interpreter was not understood in so many readings.
+    NotYet(u8),
     Python(Box<Reader>),
 }
 
@@ -134,25 +140,32 @@ impl Stacks {
     /// The threads of a process: none when it runs no Python, or when it was said before why they cannot be read.
     ///
     /// # Errors
-    /// Why they cannot, once a process.
+    /// Why they cannot: once a process, or at each of a few readings while its interpreter may still be starting.
     pub(crate) fn threads(&mut self, pid: u32) -> Result<Vec<Stack>, Unreadable> {
-        let known = match self.readers.entry(pid) {
-            std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
-            std::collections::hash_map::Entry::Vacant(place) => {
-                if !runs_python(pid) {
-                    place.insert(Known::Other);
-                    return Ok(Vec::new());
-                }
-                match Reader::new(pid) {
-                    Ok(reader) => place.insert(Known::Python(Box::new(reader))),
-                    Err(why) => {
-                        place.insert(Known::Refused);
-                        return Err(why);
-                    }
-                }
+        let known = self.readers.get(&pid);
+        let tried = match known {
+            Some(Known::NotYet(tried)) => *tried,
+            Some(_) => 0,
+            None if runs_python(pid) => 0,
+            None => {
+                self.readers.insert(pid, Known::Other);
+                return Ok(Vec::new());
             }
         };
-        let Known::Python(reader) = known else {
+        if matches!(known, None | Some(Known::NotYet(_))) {
+            let (now, refused) = match Reader::new(pid) {
+                Ok(reader) => (Known::Python(Box::new(reader)), None),
+                Err(why @ Unreadable::Interpreter(_)) if tried + 1 < TRIES => {
+                    (Known::NotYet(tried + 1), Some(why))
+                }
+                Err(why) => (Known::Refused, Some(why)),
+            };
+            self.readers.insert(pid, now);
+            if let Some(why) = refused {
+                return Err(why);
+            }
+        }
+        let Some(Known::Python(reader)) = self.readers.get_mut(&pid) else {
             return Ok(Vec::new());
         };
         let mut threads = reader.threads()?;
@@ -179,29 +192,37 @@ impl Stacks {
         self.readers.remove(&pid);
     }
 
-    /// What the header says of this source: the first Python process of a tree is tried.
+    /// What the header says of this source: the Python processes of a tree are tried until one can be read, or may not be.
     pub(crate) fn status(&mut self, root: u32) -> SourceStatus {
-        let mut status = SourceStatus {
-            name: NAME.to_owned(),
-            state: SourceState::Active,
-            reason: None,
-        };
+        let mut not_understood = None;
         for pid in procfs::descendants(root) {
             match self.threads(pid) {
                 Ok(threads) if threads.is_empty() => {}
-                Ok(_) => break,
-                Err(why) => {
-                    let Refusal { reason, remedy } = why.refusal(pid);
-                    status.state = match why {
-                        Unreadable::NotBuilt => SourceState::Absent,
-                        _ => SourceState::Refused,
-                    };
-                    status.reason = Some(format!("{reason}; {remedy}"));
-                    break;
+                Ok(_) => return status(SourceState::Active, None),
+                // Perhaps it has only just started; another may tell more.
+                Err(why @ Unreadable::Interpreter(_)) => {
+                    not_understood.get_or_insert_with(|| why.refusal(pid));
+                }
+                Err(why @ Unreadable::Memory(_)) => {
+                    return status(SourceState::Refused, Some(why.refusal(pid)));
+                }
+                Err(why @ Unreadable::NotBuilt) => {
+                    return status(SourceState::Absent, Some(why.refusal(pid)));
                 }
             }
         }
-        status
+        match not_understood {
+            Some(why) => status(SourceState::Refused, Some(why)),
+            None => status(SourceState::Active, None),
+        }
+    }
+}
+
+fn status(state: SourceState, why: Option<Refusal>) -> SourceStatus {
+    SourceStatus {
+        name: NAME.to_owned(),
+        state,
+        reason: why.map(|Refusal { reason, remedy }| format!("{reason}; {remedy}")),
     }
 }
 
@@ -225,9 +246,18 @@ mod tests {
 
     #[test]
     fn a_process_without_python_has_no_frames() {
+        // A tree of its own: this process has whatever children the other tests start.
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
         let mut stacks = Stacks::default();
-        assert_eq!(stacks.threads(std::process::id()).unwrap(), []);
-        assert_eq!(stacks.status(std::process::id()).state, SourceState::Active);
+        let threads = stacks.threads(child.id());
+        let status = stacks.status(child.id());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(threads.unwrap(), []);
+        assert_eq!(status.state, SourceState::Active);
     }
 
     /// Releases from 3.8 on, where pyenv has them, and the interpreter of the path.
