@@ -117,10 +117,14 @@ pub struct AttachArgs {
 #[derive(Debug, Clone, Args)]
 pub struct ViewArgs {
     /// The trace; `-` for standard input
-    pub file: PathBuf,
+    #[arg(required_unless_present = "defaults")]
+    pub file: Option<PathBuf>,
     /// Go on reading a trace that is still being written
     #[arg(long)]
     pub follow: bool,
+    /// Print a file of settings (keys, layout, look) as they come, for ~/.config/jittrace/view.toml
+    #[arg(long, conflicts_with_all = ["file", "follow"])]
+    pub defaults: bool,
 }
 
 /// `jittrace report`.

@@ -63,6 +63,9 @@ impl Terminal {
             .env("TERM", "xterm-256color")
             .env("JITTRACE_TEST_BREAK", "1")
             .env("LANG", "C.UTF-8")
+            // Whoever runs the tests may have keys of their own.
+            .env("XDG_CONFIG_HOME", "/nonexistent")
+            .env("XDG_CONFIG_DIRS", "/nonexistent")
             .stdin(stream(&slave))
             .stdout(stream(&slave))
             .stderr(stream(&slave));

@@ -10,7 +10,7 @@ use ratatui::{
 
 use crate::{
     app::{App, Focus, Mode, Why},
-    keys::{self, Action},
+    keys::Action,
     layout,
     overlay::{self},
     subject::Subject,
@@ -382,8 +382,9 @@ fn below(app: &App, frame: &mut Frame<'_>, area: Rect) {
             };
             out.rest(
                 &format!(
-                    "  {} of {of}{progress}  (x: everything)",
-                    text::count(passed)
+                    "  {} of {of}{progress}  ({}: everything)",
+                    text::count(passed),
+                    app.key_for(Action::ClearFilter)
                 ),
                 Tone::Dim,
             );
@@ -428,7 +429,11 @@ fn output(app: &App, frame: &mut Frame<'_>, area: Rect) {
         frame.set_cursor_position(position);
     }
     if app.screen.behind() > 0 {
-        let note = format!(" {} lines back, End returns ", app.screen.behind());
+        let note = format!(
+            " {} lines back, {} returns ",
+            app.screen.behind(),
+            app.key_for(Action::Last)
+        );
         let width = u16::try_from(text::width(&note))
             .unwrap_or(area.width)
             .min(area.width);
@@ -583,7 +588,7 @@ fn footer(app: &App, frame: &mut Frame<'_>, area: Rect) {
     }
     if app.focus == Focus::Program {
         out.rest("keys go to the program  ", Tone::Accent);
-        out.rest("Ctrl-] ", Tone::Accent);
+        out.rest(&format!("{} ", app.key_for(Action::Release)), Tone::Accent);
         out.rest("takes them back", Tone::Dim);
         put(frame, area, out.line());
         return;
@@ -595,7 +600,7 @@ fn footer(app: &App, frame: &mut Frame<'_>, area: Rect) {
         );
     }
     for hint in hints(app) {
-        out.rest(hint.key, Tone::Accent);
+        out.rest(&hint.key, Tone::Accent);
         out.rest(&format!(" {}  ", hint.about), Tone::Dim);
     }
     let position = position(app);
@@ -608,7 +613,7 @@ fn footer(app: &App, frame: &mut Frame<'_>, area: Rect) {
 /// A key that the bottom line tells of, and what it does.
 pub struct Hint {
     /// As it is shown.
-    pub key: &'static str,
+    pub key: String,
     /// In a word.
     pub about: &'static str,
     /// The same for the mouse.
@@ -618,32 +623,44 @@ pub struct Hint {
 impl Hint {
     /// Columns that it takes, with those that set it apart.
     pub fn width(&self) -> usize {
-        text::width(self.key) + text::width(self.about) + 3
+        text::width(&self.key) + text::width(self.about) + 3
     }
 }
 
 /// The keys that matter in front, the most telling first, as many as fit; the way to the others and the way out always.
 pub fn hints(app: &App) -> Vec<Hint> {
-    let hint = |key, about, action| Hint { key, about, action };
-    let mut all = Vec::new();
+    let mut all: Vec<Hint> = Vec::new();
+    let map = &app.setup.settings.keys;
+    let mut hint = |keys: &[String], about, action| {
+        if let Some(key) = keys.first() {
+            let key = key.clone();
+            all.push(Hint { key, about, action });
+        }
+    };
+    let front = app.front();
+    let everywhere = |action| {
+        let mut bound = map.applicable(front).filter(move |b| b.action == action);
+        bound.find(|b| !b.keys.is_empty())
+    };
     if app.why.is_some() {
         let other = match app.focus {
             Focus::Why => "list",
             _ => "evidence",
         };
-        all.push(hint("Tab", other, Action::Switch));
-        all.push(hint("Esc", "close", Action::Close));
+        for (action, about) in [(Action::Switch, other), (Action::Close, "close")] {
+            if let Some(bound) = everywhere(action) {
+                hint(&bound.keys, about, action);
+            }
+        }
     }
-    all.extend(
-        keys::applicable(app.view, app.focus == Focus::Why)
-            .filter(|b| !b.hint.is_empty())
-            .filter(|b| b.action != Action::Type || app.has_program())
-            .map(|b| {
-                let key = b.keys.split(' ').next().unwrap_or_default();
-                hint(key, b.hint, b.action)
-            }),
-    );
-    all.push(hint(":", "all actions", Action::Palette));
+    for bound in map.applicable(front).filter(|b| !b.hint.is_empty()) {
+        if bound.action != Action::Type || app.has_program() {
+            hint(&bound.keys, bound.hint, bound.action);
+        }
+    }
+    if let Some(bound) = everywhere(Action::Palette) {
+        hint(&bound.keys, "all actions", Action::Palette);
+    }
     let needed = |hint: &Hint| matches!(hint.action, Action::Help | Action::Quit);
     let mut room = usize::from(app.size.0).saturating_sub(text::width(&position(app)) + 2);
     for hint in all.iter().filter(|hint| needed(hint)) {

@@ -8,6 +8,57 @@ use crate::{
     view::{self, View},
 };
 
+/// Where the evidence stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Layout {
+    /// Beside the list where the screen is wide enough, else below it.
+    #[default]
+    Auto,
+    /// Beside the list.
+    Beside,
+    /// Below the list.
+    Below,
+    /// On the whole screen, in place of the list.
+    Whole,
+}
+
+impl Layout {
+    /// All of them, as a key goes through them.
+    pub const ALL: [Layout; 4] = [Layout::Auto, Layout::Beside, Layout::Below, Layout::Whole];
+
+    /// What it is called in a file of settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Layout::Auto => "auto",
+            Layout::Beside => "beside",
+            Layout::Below => "below",
+            Layout::Whole => "whole",
+        }
+    }
+
+    /// The layout of a name.
+    pub fn named(name: &str) -> Option<Layout> {
+        Layout::ALL.into_iter().find(|layout| layout.name() == name)
+    }
+
+    /// What it does, in words.
+    pub fn about(self) -> &'static str {
+        match self {
+            Layout::Auto => "beside the list where there is room",
+            Layout::Beside => "beside the list",
+            Layout::Below => "below the list",
+            Layout::Whole => "on the whole screen",
+        }
+    }
+
+    /// The one after it; after the last comes the first.
+    pub fn next(self) -> Layout {
+        let mut layouts = Layout::ALL.into_iter().cycle();
+        layouts.find(|layout| *layout == self);
+        layouts.next().unwrap_or_default()
+    }
+}
+
 /// The parts of the screen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Areas {
@@ -31,8 +82,11 @@ pub struct Areas {
     pub footer: Rect,
 }
 
-/// Columns from which the evidence stands beside the view rather than below it.
+/// Columns from which the evidence stands beside the view rather than below it, when nobody says otherwise.
 const SIDE_BY_SIDE: u16 = 110;
+
+/// Columns below which nothing stands beside anything.
+const TOO_NARROW: u16 = 40;
 
 /// Where everything is.
 pub fn areas(app: &App) -> Areas {
@@ -50,14 +104,20 @@ pub fn areas(app: &App) -> Areas {
         height.saturating_sub(top + areas.footer.height),
     );
     if app.why.is_some() {
-        let alone = app.zoomed && app.focus == Focus::Why;
-        let hidden = app.zoomed && app.focus != Focus::Why;
+        let whole = app.zoomed || app.layout == Layout::Whole;
+        let alone = whole && app.focus == Focus::Why;
+        let hidden = whole && app.focus != Focus::Why;
         if alone {
             split_title(&mut areas, body);
             return areas;
         }
         if !hidden {
-            if width >= SIDE_BY_SIDE {
+            let beside = match app.layout {
+                Layout::Beside => width >= TOO_NARROW,
+                Layout::Auto => width >= SIDE_BY_SIDE,
+                Layout::Below | Layout::Whole => false,
+            };
+            if beside {
                 let side = share(width, app.share);
                 let left = width - side - 1;
                 areas.divider = Some(Rect::new(left, body.y, 1, body.height));

@@ -20,6 +20,7 @@ pub mod keys;
 pub mod layout;
 pub mod list;
 pub mod overlay;
+pub mod settings;
 pub mod snapshot;
 pub mod store;
 pub mod subject;
@@ -32,5 +33,6 @@ pub mod why;
 pub mod worker;
 
 pub use app::{App, Export, Mode, Outcome, Setup};
+pub use settings::{Settings, SettingsError};
 pub use terminal::{Commands, Left, TuiError, run};
 pub use worker::Input;

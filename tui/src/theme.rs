@@ -83,11 +83,12 @@ const TOOLKITS_SIXTEEN: [Color; 6] = [
 ];
 
 impl Theme {
-    /// The look that a terminal's environment asks for; `variable` reads one variable.
+    /// The look that a terminal's environment asks for; `variable` reads one variable, `settings` are the words of a
+    /// file.
     ///
-    /// `NO_COLOR`, `TERM`, `COLORTERM`, `COLORFGBG` and the locale decide; `JITTRACE_THEME` overrides them with a list
-    /// of words: `dark`, `light`, `16`, `none`, `ascii`, `unicode`.
-    pub fn from_environment(variable: impl Fn(&str) -> Option<String>) -> Theme {
+    /// `NO_COLOR`, `TERM`, `COLORTERM`, `COLORFGBG` and the locale decide; the file and then `JITTRACE_THEME` override
+    /// them with [`Theme::WORDS`].
+    pub fn from_environment(settings: &str, variable: impl Fn(&str) -> Option<String>) -> Theme {
         let set = |name: &str| variable(name).filter(|v| !v.is_empty());
         let term = set("TERM").unwrap_or_default();
         let mut theme = Theme::default();
@@ -111,19 +112,41 @@ impl Theme {
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|n| set(n));
         let locale = locale.unwrap_or_default().to_ascii_lowercase();
         theme.unicode = (locale.contains("utf-8") || locale.contains("utf8")) && term != "linux";
-        for word in set("JITTRACE_THEME").unwrap_or_default().split([',', ' ']) {
-            match word {
-                "dark" => theme.ground = Ground::Dark,
-                "light" => theme.ground = Ground::Light,
-                "256" => theme.depth = Depth::Many,
-                "16" => theme.depth = Depth::Sixteen,
-                "none" => theme.depth = Depth::None,
-                "ascii" => theme.unicode = false,
-                "unicode" => theme.unicode = true,
-                _ => {}
-            }
+        // NO_COLOR is a wish of the moment, a file one of long standing.
+        let plain = theme.depth == Depth::None;
+        theme = theme.dressed(settings).unwrap_or(theme);
+        if plain {
+            theme.depth = Depth::None;
+        }
+        let words = set("JITTRACE_THEME").unwrap_or_default();
+        for word in words.split([',', ' ']) {
+            theme = theme.dressed(word).unwrap_or(theme);
         }
         theme
+    }
+
+    /// The words that change a look.
+    pub const WORDS: [&'static str; 7] = ["dark", "light", "256", "16", "none", "ascii", "unicode"];
+
+    /// The look with some of the [`Theme::WORDS`] applied, separated by commas or spaces.
+    ///
+    /// # Errors
+    /// The first word that is none of them.
+    pub fn dressed(mut self, words: &str) -> Result<Theme, &str> {
+        for word in words.split([',', ' ']) {
+            match word {
+                "dark" => self.ground = Ground::Dark,
+                "light" => self.ground = Ground::Light,
+                "256" => self.depth = Depth::Many,
+                "16" => self.depth = Depth::Sixteen,
+                "none" => self.depth = Depth::None,
+                "ascii" => self.unicode = false,
+                "unicode" => self.unicode = true,
+                "" => {}
+                other => return Err(other),
+            }
+        }
+        Ok(self)
     }
 
     /// The next look, for the key that goes through them.
@@ -369,7 +392,7 @@ mod tests {
     use super::*;
 
     fn theme(pairs: &[(&str, &str)]) -> Theme {
-        Theme::from_environment(|name| {
+        Theme::from_environment("", |name| {
             pairs
                 .iter()
                 .find(|(n, _)| *n == name)

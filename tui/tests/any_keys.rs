@@ -72,6 +72,11 @@ const KEYS: &[&str] = &[
     "H",
     "L",
     "i",
+    "w",
+    "<",
+    ">",
+    "{",
+    "}",
 ];
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {

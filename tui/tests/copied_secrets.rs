@@ -10,7 +10,7 @@ use jittrace_model::{
     log::Header,
     redact::{Options, Redactor},
 };
-use jittrace_tui::{Mode, Setup, app::Effect, theme::Theme};
+use jittrace_tui::{Mode, Setup, app::Effect};
 
 const PLANTED: u64 = 200;
 
@@ -41,8 +41,8 @@ fn events(mut mask: impl FnMut(&mut Event)) -> Vec<Event> {
 fn copied(events: Vec<Event>, views: &[&str]) -> Vec<String> {
     let setup = Setup {
         mode: Mode::Replay,
-        theme: Theme::default(),
         trace: "secrets.jtrace".into(),
+        ..Setup::default()
     };
     let mut app = show(Header::default(), events, setup);
     let mut texts = Vec::new();

@@ -8,7 +8,7 @@ use common::{finish, frame, open, press, read, show, text, type_in};
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use jittrace_model::report::Exit;
 use jittrace_tui::{
-    App, Mode, Outcome, Setup,
+    App, Mode, Outcome, Settings, Setup,
     app::{Effect, Focus, Msg},
     theme::{Theme, Tone},
     view::{self, View},
@@ -201,8 +201,8 @@ fn launched() -> App {
     let (header, events) = read("sm120");
     let setup = Setup {
         mode: Mode::Launch,
-        theme: Theme::default(),
         trace: "x.jtrace".into(),
+        ..Setup::default()
     };
     let mut app = App::new(header.clone(), setup);
     app.update(Msg::Resize(100, 30));
@@ -388,4 +388,165 @@ fn a_refused_source_is_red_and_says_why() {
     assert!(line.contains("ebpf refused: this runs as user"), "{screen}");
     let red = app.theme.style(Tone::Error).fg;
     assert_eq!(red, Some(frame(&app)[(2, 1)].fg));
+}
+
+/// A recorded trace, for whom a file of settings says something.
+fn with_settings(trace: &str, file: &str, size: (u16, u16)) -> App {
+    let (header, events) = read(trace);
+    let setup = Setup {
+        settings: Settings::parse(file).unwrap(),
+        ..Setup::default()
+    };
+    let mut app = show(header, events, setup);
+    app.update(Msg::Resize(size.0, size.1));
+    app
+}
+
+#[test]
+fn keys_of_a_file_are_those_that_count_and_that_are_told() {
+    let file = "[keys.everywhere]\nhelp = \"F2\"\npalette = [\"Ctrl-p\", \";\"]\nzoom = []\n\
+                [keys.resolution]\nopen = \"o\"\n[keys.events]\nclear-filter = \"c\"\n";
+    let mut app = with_settings("sm120", file, (120, 40));
+    let last = |app: &App| text(app).lines().last().unwrap_or_default().to_owned();
+    assert!(last(&app).contains(" o why "), "{}", last(&app));
+    assert!(last(&app).contains("F2 help"), "{}", last(&app));
+    // The chain below the table says how to see more of it.
+    press(&mut app, "Enter");
+    assert!(app.why.is_none());
+    assert!(
+        last(&app).contains("Enter has no meaning here; F2 lists the keys"),
+        "{}",
+        last(&app)
+    );
+    press(&mut app, "o");
+    assert!(app.why.is_some());
+    press(&mut app, "Esc z");
+    assert!(!app.zoomed);
+    press(&mut app, "F2");
+    let screen = text(&app);
+    assert!(screen.contains("  o      "), "{screen}");
+    press(&mut app, "/");
+    type_in(&mut app, "ctrl");
+    let screen = text(&app);
+    assert!(screen.contains("Ctrl-p ;"), "{screen}");
+    press(&mut app, "Esc /");
+    type_in(&mut app, "fill the screen");
+    let screen = text(&app);
+    assert!(screen.contains("no key does that"), "{screen}");
+    press(&mut app, "Esc Esc ;");
+    let screen = text(&app);
+    assert!(screen.contains("What is to be done?"), "{screen}");
+    // An action without a key is still there, by its name.
+    type_in(&mut app, "zoom");
+    assert!(text(&app).contains("fill the screen"), "{}", text(&app));
+    press(&mut app, "Enter");
+    assert!(app.zoomed);
+    press(&mut app, "7 f");
+    type_in(&mut app, "nothing-is-called-so");
+    press(&mut app, "Enter");
+    assert!(
+        text(&app).contains("c shows everything again"),
+        "{}",
+        text(&app)
+    );
+    press(&mut app, "c");
+    assert!(app.events.filter.is_empty());
+}
+
+#[test]
+fn a_file_that_is_not_heeded_says_so_first() {
+    let (header, events) = read("sm120");
+    let settings = Settings {
+        problem: Some(
+            "/home/user/.config/jittrace/view.toml, line 3: no action is called hlep.".into(),
+        ),
+        ..Settings::default()
+    };
+    let mut app = show(
+        header,
+        events,
+        Setup {
+            settings,
+            ..Setup::default()
+        },
+    );
+    app.update(Msg::Resize(60, 20));
+    let screen = text(&app);
+    assert!(screen.contains("is called hlep"), "{screen}");
+    assert_eq!(press(&mut app, "q"), []);
+    assert!(!text(&app).contains("hlep"), "{}", text(&app));
+    assert_eq!(press(&mut app, "q"), [Effect::End(Outcome::Quit)]);
+}
+
+#[test]
+fn keys_are_taken_back_from_the_program_by_the_key_of_the_file() {
+    let (header, _) = read("sm120");
+    let setup = Setup {
+        mode: Mode::Launch,
+        settings: Settings::parse("[keys.program]\nrelease-keys = \"F12\"\n").unwrap(),
+        ..Setup::default()
+    };
+    let mut app = App::new(header, setup);
+    app.update(Msg::Resize(80, 24));
+    press(&mut app, "8 i");
+    assert!(text(&app).contains("F12 takes them back"), "{}", text(&app));
+    assert_eq!(press(&mut app, "Ctrl-]"), [Effect::Send(vec![0x1d])]);
+    app.update(Msg::Key(common::key("F12")));
+    assert_eq!(app.focus, Focus::List);
+}
+
+#[test]
+fn the_evidence_stands_where_one_puts_it() {
+    let (wide, narrow) = ((120, 40), (80, 24));
+    for (layout, size, beside, below) in [
+        ("auto", wide, true, false),
+        ("auto", narrow, false, true),
+        ("beside", narrow, true, false),
+        ("below", wide, false, true),
+        ("whole", wide, false, false),
+    ] {
+        let file = format!("layout = \"{layout}\"\nshare = 40\n");
+        let mut app = with_settings("sm120", &file, size);
+        assert_eq!(app.areas().why, None);
+        press(&mut app, "Enter");
+        let areas = app.areas();
+        let why = areas.why.unwrap();
+        assert_eq!(areas.divider.is_some(), beside, "{layout} {size:?}");
+        assert_eq!(
+            areas.rows.height > 0 && areas.rows.bottom() <= why.y,
+            below,
+            "{layout} {size:?}"
+        );
+        assert_eq!(why.width < size.0, beside);
+        // From the whole screen, the other pane is one key away and back.
+        if layout == "whole" {
+            assert_eq!(areas.rows.height, 0);
+            press(&mut app, "Tab");
+            assert_eq!(app.areas().why, None);
+            assert_eq!(app.areas().rows.width, size.0);
+            press(&mut app, "Tab");
+            assert_eq!(app.areas(), areas);
+            press(&mut app, "Esc");
+            assert_eq!(app.areas().rows.width, size.0);
+        }
+    }
+}
+
+#[test]
+fn one_key_goes_through_the_layouts_and_the_choice_stays() {
+    let mut app = open("sm120", 120, 40);
+    press(&mut app, "Enter");
+    let mut seen = Vec::new();
+    for _ in 0..4 {
+        press(&mut app, "w");
+        seen.push(app.layout.name());
+        let told = format!("evidence {}", app.layout.about());
+        assert!(text(&app).contains(&told), "{}", text(&app));
+    }
+    assert_eq!(seen, ["beside", "below", "whole", "auto"]);
+    press(&mut app, "w w");
+    let areas = app.areas();
+    assert!(areas.divider.is_none());
+    press(&mut app, "Esc 2 1 Enter");
+    assert_eq!(app.areas(), areas);
 }

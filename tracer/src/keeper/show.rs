@@ -17,7 +17,7 @@ use std::{
 use anyhow::{Context, Result};
 use crossbeam_channel::Sender;
 use jittrace_model::report::{Exit, Report};
-use jittrace_tui::{Commands, Export, Input, Mode, Outcome, Setup};
+use jittrace_tui::{Commands, Export, Input, Mode, Outcome};
 
 use super::frames::{FromKeeper, FromView};
 use crate::{
@@ -93,11 +93,7 @@ pub(super) fn show(mut keeper: UnixStream) -> Result<ExitCode> {
         });
     }
     drop(input);
-    let setup = Setup {
-        mode: Mode::Launch,
-        theme: view::theme(),
-        trace: trace.display().to_string(),
-    };
+    let setup = view::setup(Mode::Launch, trace.display().to_string());
     let commands = Arc::new(Keys {
         keeper: Arc::clone(&keys),
         exporter: Exporter::beside(&trace),

@@ -4,9 +4,10 @@
 
 mod export;
 pub(crate) mod feed;
+mod settings;
 
 use std::{
-    io::IsTerminal,
+    io::{IsTerminal, Write},
     path::{Path, PathBuf},
     process::ExitCode,
     sync::{
@@ -18,9 +19,10 @@ use std::{
 
 use anyhow::{Context, Result};
 use crossbeam_channel::Receiver;
-use jittrace_tui::{Input, Mode, Outcome, Setup, theme::Theme};
+use jittrace_tui::{Input, Mode, Outcome, Settings, Setup, theme::Theme};
 
 pub use export::Exporter;
+pub use settings::settings;
 
 use crate::cli::ViewArgs;
 
@@ -29,25 +31,28 @@ use crate::cli::ViewArgs;
 /// # Errors
 /// The trace cannot be read, or there is no terminal to show it in.
 pub fn run(args: &ViewArgs) -> Result<ExitCode> {
+    let Some(file) = args.file.as_deref().filter(|_| !args.defaults) else {
+        std::io::stdout()
+            .write_all(Settings::file().as_bytes())
+            .context("cannot write to standard output")?;
+        return Ok(ExitCode::SUCCESS);
+    };
     if !std::io::stdout().is_terminal() {
         anyhow::bail!(
             "the view needs a terminal on standard output; `jittrace report {}` writes text anywhere",
-            args.file.display()
+            file.display()
         );
     }
     let (input, events) = crossbeam_channel::bounded(feed::AHEAD);
-    let header = feed::start(&args.file, args.follow, input)?;
-    let setup = Setup {
-        // A pipe may be fed by a trace that is still being written.
-        mode: if args.follow || args.file == Path::new("-") {
-            Mode::Follow
-        } else {
-            Mode::Replay
-        },
-        theme: theme(),
-        trace: name(&args.file),
+    let header = feed::start(file, args.follow, input)?;
+    // A pipe may be fed by a trace that is still being written.
+    let mode = if args.follow || file == Path::new("-") {
+        Mode::Follow
+    } else {
+        Mode::Replay
     };
-    let commands = Arc::new(Exporter::beside(&args.file));
+    let setup = setup(mode, name(file));
+    let commands = Arc::new(Exporter::beside(file));
     jittrace_tui::run(header, events, setup, commands).context("the view ended early")?;
     Ok(ExitCode::SUCCESS)
 }
@@ -83,11 +88,7 @@ pub fn watch<R: Send + 'static>(
             let _ = input.send(Input::End(Outcome::Quit));
         }
     });
-    let setup = Setup {
-        mode: Mode::Attach,
-        theme: theme(),
-        trace: name(trace),
-    };
+    let setup = setup(Mode::Attach, name(trace));
     match jittrace_tui::run(header, events, setup, Arc::new(Exporter::beside(trace))) {
         Ok(_) => stop(),
         Err(error) => eprintln!("jittrace: {error}"),
@@ -100,9 +101,15 @@ pub fn watch<R: Send + 'static>(
     })
 }
 
-/// The look that the environment asks for.
-pub fn theme() -> Theme {
-    Theme::from_environment(|name| std::env::var(name).ok())
+/// What a screen is begun with: the look that the environment asks for, and the user's settings.
+pub fn setup(mode: Mode, trace: String) -> Setup {
+    let settings = settings();
+    Setup {
+        mode,
+        theme: Theme::from_environment(&settings.theme, |name| std::env::var(name).ok()),
+        trace,
+        settings,
+    }
 }
 
 fn name(file: &Path) -> String {

@@ -1,11 +1,12 @@
 //! Acting: a key becomes an action, an action changes the state.
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use crossterm::event::KeyEvent;
 
 use crate::{
     filter::Filter,
     keys::{self, Action},
     overlay::{Overlay, Purpose},
+    settings::SHARES,
     theme::Tone,
     view::{View, builds, libraries, processes, resolution},
     why::Target,
@@ -19,28 +20,21 @@ impl App {
             self.overlay_key(key, effects);
             return;
         }
-        if self.focus == Focus::Program {
-            let released = matches!(key.code, KeyCode::Char(']' | '5'))
-                && key.modifiers.contains(KeyModifiers::CONTROL);
-            if released {
-                self.focus = Focus::List;
-                self.say("keys are yours again", Tone::Note);
-            } else {
+        let bound = self.setup.settings.keys.find(key, self.front());
+        match bound.map(|bound| bound.action) {
+            Some(action) => self.act(action, effects),
+            None if self.focus == Focus::Program => {
                 self.screen.scroll_to(true);
                 let bytes = keys::encode(key, self.screen.application_cursor());
                 if !bytes.is_empty() {
                     effects.push(Effect::Send(bytes));
                 }
             }
-            return;
-        }
-        let in_why = self.focus == Focus::Why;
-        match keys::find(key, self.view, in_why) {
-            Some(binding) => self.act(binding.action, effects),
             None => {
                 if let Some(name) = keys::name(key) {
+                    let help = self.key_for(Action::Help);
                     self.say(
-                        format!("{name} has no meaning here; ? lists the keys"),
+                        format!("{name} has no meaning here; {help} lists the keys"),
                         Tone::Dim,
                     );
                 }
@@ -67,8 +61,13 @@ impl App {
                 _ => self.act(Action::NextView, effects),
             },
             Action::Zoom => self.zoomed = !self.zoomed,
-            Action::Widen => self.share = (self.share + 5).min(80),
-            Action::Narrow => self.share = self.share.saturating_sub(5).max(20),
+            Action::Layout => {
+                self.zoomed = false;
+                self.layout = self.layout.next();
+                self.say(format!("evidence {}", self.layout.about()), Tone::Note);
+            }
+            Action::Widen => self.share = (self.share + 5).min(*SHARES.end()),
+            Action::Narrow => self.share = self.share.saturating_sub(5).max(*SHARES.start()),
             Action::NextFailure => self.find_failure(true),
             Action::PreviousFailure => self.find_failure(false),
             Action::Fold => self.fold(),
@@ -125,9 +124,19 @@ impl App {
                 self.show(View::Output);
                 if self.has_program() {
                     self.focus = Focus::Program;
-                    self.say("keys go to the program; Ctrl-] takes them back", Tone::Note);
+                    let back = self.key_for(Action::Release);
+                    self.say(
+                        format!("keys go to the program; {back} takes them back"),
+                        Tone::Note,
+                    );
                 } else {
                     self.say("no program runs here", Tone::Note);
+                }
+            }
+            Action::Release => {
+                if self.focus == Focus::Program {
+                    self.focus = Focus::List;
+                    self.say("keys are yours again", Tone::Note);
                 }
             }
             Action::Theme => {

@@ -90,6 +90,7 @@ impl App {
                     self.overlay = Some(Overlay::Menu(menu));
                 }
             },
+            Overlay::Told(_) => {}
             Overlay::Help(mut help) => {
                 let last = crate::overlay::help_lines(self, &help).len();
                 if !help.key(key, last) {

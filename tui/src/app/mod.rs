@@ -20,9 +20,11 @@ use jittrace_model::{
 
 use crate::{
     filter::Filter,
-    layout::{self, Areas},
+    keys::{Action, Front},
+    layout::{self, Areas, Layout},
     list::List,
     overlay::Overlay,
+    settings::Settings,
     snapshot::Snapshot,
     store::Store,
     subject::Subject,
@@ -202,6 +204,8 @@ pub struct Setup {
     pub theme: Theme,
     /// Path of the trace, as it is shown.
     pub trace: String,
+    /// Keys and layout.
+    pub settings: Settings,
 }
 
 /// The state of the screen.
@@ -249,6 +253,8 @@ pub struct App {
     pub focus: Focus,
     /// The pane in focus fills the screen.
     pub zoomed: bool,
+    /// Where the evidence stands.
+    pub layout: Layout,
     /// What lies over the view.
     pub overlay: Option<Overlay>,
     /// What is searched for, in lower case.
@@ -294,6 +300,9 @@ impl App {
     pub fn new(header: Header, setup: Setup) -> App {
         App {
             theme: setup.theme,
+            layout: setup.settings.layout,
+            share: setup.settings.share,
+            overlay: setup.settings.problem.clone().map(Overlay::Told),
             setup,
             header,
             snapshot: Arc::default(),
@@ -317,12 +326,10 @@ impl App {
             why: None,
             focus: Focus::List,
             zoomed: false,
-            overlay: None,
             search: String::new(),
             search_job: None,
             searches: Vec::new(),
             filters: Vec::new(),
-            share: 45,
             notice: None,
             progress: Progress::default(),
             now: 0,
@@ -350,6 +357,20 @@ impl App {
     /// The order of a view, by its position among the view's orders.
     pub fn sort(&self, view: View) -> usize {
         self.sorts[view]
+    }
+
+    /// Where keys go, as the key map calls it.
+    pub fn front(&self) -> Front {
+        match self.focus {
+            Focus::List => Front::View(self.view),
+            Focus::Why => Front::Why,
+            Focus::Program => Front::Program,
+        }
+    }
+
+    /// The first key that does something where keys go now.
+    pub fn key_for(&self, action: Action) -> &str {
+        self.setup.settings.keys.key(self.front(), action)
     }
 
     /// Where everything is on the screen.

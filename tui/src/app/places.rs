@@ -200,8 +200,9 @@ impl App {
         match self.row_of(view, &subject) {
             Some(at) => self.list_mut().selected = at,
             None if view == View::Events && !self.events.filter.is_empty() => {
+                let clear = self.key_for(Action::ClearFilter);
                 self.say(
-                    "the filter hides that event; x shows everything",
+                    format!("the filter hides that event; {clear} shows everything"),
                     Tone::Warning,
                 );
             }

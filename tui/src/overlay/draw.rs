@@ -99,7 +99,7 @@ pub fn draw(app: &App, frame: &mut Frame<'_>, overlay: &Overlay) {
         Overlay::Menu(menu) => {
             let left = menu.left();
             let height = u16::try_from(left.len().clamp(3, 18)).unwrap_or(18) + 3;
-            let inner = window(app, frame, &menu.title, 78, height);
+            let inner = window(app, frame, &menu.title, 96, height);
             let mut out = Columns::new(app, usize::from(inner.width));
             out.push("> ".to_owned(), Tone::Accent);
             out.rest(&menu.typed, Tone::Plain);
@@ -117,6 +117,9 @@ pub fn draw(app: &App, frame: &mut Frame<'_>, overlay: &Overlay) {
                 let area = Rect::new(inner.x, inner.y + row, inner.width, 1);
                 let mut out = Columns::new(app, usize::from(inner.width));
                 let aside = text::width(&item.aside);
+                if menu.has_names() {
+                    out.cell(item.name, 17, Tone::Dim);
+                }
                 let room = out.room().saturating_sub(aside + 2);
                 out.cell(&item.text, room, Tone::Plain);
                 out.rest(&item.aside, Tone::Accent);
@@ -130,6 +133,19 @@ pub fn draw(app: &App, frame: &mut Frame<'_>, overlay: &Overlay) {
                     }
                 }
                 put(frame, area, line);
+            }
+        }
+        Overlay::Told(sentence) => {
+            let width = 76.min(app.size.0);
+            let lines = text::wrap(sentence, usize::from(width.saturating_sub(4)).max(8));
+            let height = u16::try_from(lines.len()).unwrap_or(u16::MAX);
+            let title = "Settings    any key closes";
+            let inner = window(app, frame, title, width, height.saturating_add(2));
+            for (row, line) in (0_u16..).zip(lines) {
+                let area = Rect::new(inner.x + 1, inner.y + row, inner.width, 1);
+                let line = app.theme.glyphs(&line).into_owned();
+                let line = Line::styled(line, app.theme.style(Tone::Warning));
+                put(frame, area.intersection(inner), line);
             }
         }
         Overlay::Help(help) => {

@@ -4,7 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::{
     app::{App, Focus},
-    keys::{self, Scope},
+    keys::Scope,
     view::View,
 };
 
@@ -71,7 +71,7 @@ pub enum HelpLine {
     /// The name of a section.
     Section(String),
     /// Keys and what they do.
-    Key(&'static str, &'static str),
+    Key(String, &'static str),
     /// Ordinary text.
     Text(&'static str),
     /// Nothing.
@@ -118,18 +118,26 @@ pub fn help_lines(app: &App, help: &Help) -> Vec<HelpLine> {
     };
     for (title, scope) in [
         (front, front_scope),
+        ("While the program has the keys".to_owned(), Scope::Program),
         ("Moving".to_owned(), Scope::Moving),
         ("Everywhere".to_owned(), Scope::Everywhere),
     ] {
-        let mut section: Vec<HelpLine> = keys::BINDINGS
-            .iter()
-            .filter(|b| b.scope == scope)
+        if scope == Scope::Program && app.view != View::Output {
+            continue;
+        }
+        let mut section: Vec<HelpLine> = app
+            .setup
+            .settings
+            .keys
+            .all()
+            .filter(|b| b.scope == scope && !b.keys.is_empty())
             .filter(|b| {
                 wanted.is_empty()
                     || b.about.to_lowercase().contains(&wanted)
-                    || b.keys.to_lowercase().contains(&wanted)
+                    || b.action.name().contains(&wanted)
+                    || b.keys.iter().any(|k| k.to_lowercase().contains(&wanted))
             })
-            .map(|b| HelpLine::Key(b.keys, b.about))
+            .map(|b| HelpLine::Key(b.keys.join(" "), b.about))
             .collect();
         if scope == front_scope && !in_why {
             section.extend(
@@ -146,6 +154,12 @@ pub fn help_lines(app: &App, help: &Help) -> Vec<HelpLine> {
             lines.push(HelpLine::Section(title));
             lines.append(&mut section);
         }
+    }
+    if wanted.is_empty() {
+        lines.push(HelpLine::Gap);
+        lines.push(HelpLine::Text(
+            "Other keys, another layout: `jittrace view --defaults` prints the file that says so.",
+        ));
     }
     if lines.is_empty() {
         lines.push(HelpLine::Text("no key does that"));

@@ -16,6 +16,8 @@ pub enum Choice {
 /// One choice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
+    /// The name that a file of settings knows it by; empty where it has none.
+    pub name: &'static str,
     /// What it is called.
     pub text: String,
     /// What stands at the right: its key.
@@ -47,6 +49,11 @@ impl Menu {
         }
     }
 
+    /// Whether its items have names that a file of settings knows them by.
+    pub fn has_names(&self) -> bool {
+        self.items.iter().any(|item| !item.name.is_empty())
+    }
+
     /// Selects a choice.
     pub fn select(&mut self, choice: &Choice) {
         self.selected = self
@@ -67,7 +74,7 @@ impl Menu {
         self.items
             .iter()
             .filter(|item| {
-                let text = item.text.to_lowercase();
+                let text = format!("{} {}", item.name, item.text).to_lowercase();
                 words.iter().all(|w| text.contains(w.as_str()))
             })
             .collect()

@@ -25,19 +25,23 @@ pub enum Overlay {
     Menu(Menu),
     /// The keys.
     Help(Help),
+    /// Something that is to be read before anything else.
+    Told(String),
 }
 
 impl Overlay {
     /// All actions that count in the place in front.
     pub fn palette(app: &App) -> Overlay {
-        let in_why = app.focus == crate::app::Focus::Why;
         let mut items: Vec<Item> = Vec::new();
-        for binding in keys::applicable(app.view, in_why) {
-            if binding.scope != keys::Scope::Moving {
+        let map = &app.setup.settings.keys;
+        for bound in map.applicable(app.front()) {
+            let choice = Choice::Act(bound.action);
+            if bound.scope != keys::Scope::Moving && items.iter().all(|i| i.choice != choice) {
                 items.push(Item {
-                    text: binding.about.to_owned(),
-                    aside: binding.keys.to_owned(),
-                    choice: Choice::Act(binding.action),
+                    name: bound.action.name(),
+                    text: bound.about.to_owned(),
+                    aside: bound.keys.join(" "),
+                    choice,
                 });
             }
         }
@@ -48,11 +52,10 @@ impl Overlay {
             keys::Action::Type,
             keys::Action::Process,
         ] {
-            if items.iter().all(|i| i.choice != Choice::Act(action))
-                && let Some(binding) = keys::BINDINGS.iter().find(|b| b.action == action)
-            {
+            if items.iter().all(|i| i.choice != Choice::Act(action)) {
                 items.push(Item {
-                    text: binding.about.to_owned(),
+                    name: action.name(),
+                    text: action.about().to_owned(),
                     aside: String::new(),
                     choice: Choice::Act(action),
                 });
@@ -64,6 +67,7 @@ impl Overlay {
     /// The processes that resolved something.
     pub fn processes(app: &App) -> Overlay {
         let mut items = vec![Item {
+            name: "",
             text: "all processes, merged".to_owned(),
             aside: String::new(),
             choice: Choice::Process(None),
@@ -87,6 +91,7 @@ impl Overlay {
                 words.join(" ")
             });
             items.push(Item {
+                name: "",
                 text: format!("{pid} {argv}"),
                 aside: String::new(),
                 choice: Choice::Process(Some(pid)),

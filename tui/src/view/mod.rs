@@ -16,7 +16,7 @@ pub mod tree;
 use jittrace_model::{log::SourceState, report::phrase};
 use ratatui::text::{Line, Span};
 
-use crate::{app::App, subject::Subject, text, theme::Tone};
+use crate::{app::App, keys::Action, subject::Subject, text, theme::Tone};
 
 /// A view.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -204,13 +204,17 @@ pub fn nothing(app: &App, view: View) -> Vec<String> {
         View::Builds => &["No compiler, linker or build tool was seen."],
         View::Caches => &["No JIT cache was used."],
         View::Libraries => &["No CUDA library was loaded or asked for."],
-        View::Events if !app.events.filter.is_empty() => {
-            &["No event passes the filter.", "x shows everything again."]
-        }
+        View::Events if !app.events.filter.is_empty() => &["No event passes the filter."],
         View::Events => &["No event yet."],
         View::Output => &[],
     };
     let mut lines: Vec<String> = lines.iter().map(|l| (*l).to_owned()).collect();
+    if view == View::Events && !app.events.filter.is_empty() {
+        lines.push(format!(
+            "{} shows everything again.",
+            app.key_for(Action::ClearFilter)
+        ));
+    }
     if matches!(view, View::Processes | View::Builds) && looks_now_and_then(app) {
         lines.push(
             "This process was looked at now and then: what began and ended between two looks was not seen."

@@ -12,6 +12,7 @@ use ratatui::text::{Line, Span};
 use super::Columns;
 use crate::{
     app::App,
+    keys::Action,
     snapshot::Snapshot,
     subject::Subject,
     text,
@@ -666,7 +667,11 @@ pub fn footer(app: &App, width: usize, height: usize) -> Vec<Line<'static>> {
         chain.truncate(spare - 1);
         if left_out > 0 {
             chain.pop();
-            let more = format!("  {} more lines: Enter", left_out + 1);
+            let more = format!(
+                "  {} more lines: {}",
+                left_out + 1,
+                app.key_for(Action::Open)
+            );
             chain.push(Line::styled(more, app.theme.style(Tone::Dim)));
         }
         chain.resize(spare, Line::default());

@@ -16,7 +16,6 @@ use jittrace_tui::{
     draw,
     snapshot::Snapshot,
     store::{CHUNK, Chunk},
-    theme::Theme,
     worker::{Input, Published},
 };
 use ratatui::{Terminal, backend::TestBackend, buffer::Buffer};
@@ -72,8 +71,8 @@ pub(crate) fn open(name: &str, columns: u16, rows: u16) -> App {
     let (header, events) = read(name);
     let setup = Setup {
         mode: Mode::Replay,
-        theme: Theme::default(),
         trace: format!("{name}.jtrace"),
+        ..Setup::default()
     };
     let mut app = show(header, events, setup);
     app.update(Msg::Resize(columns, rows));
@@ -123,6 +122,8 @@ pub(crate) fn key(name: &str) -> KeyEvent {
         "Home" => KeyCode::Home,
         "End" => KeyCode::End,
         "F1" => KeyCode::F(1),
+        "F2" => KeyCode::F(2),
+        "F12" => KeyCode::F(12),
         one => KeyCode::Char(one.chars().next().unwrap_or(' ')),
     };
     KeyEvent::new(code, modifiers)
