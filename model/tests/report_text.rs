@@ -88,3 +88,41 @@ fn any_width_is_kept_and_nothing_steers_the_terminal() {
         }
     }
 }
+
+#[test]
+fn what_follows_from_a_cause_is_not_counted_beside_it() {
+    let finding = |id: &str, severity, of: Option<&str>| Finding {
+        id: id.into(),
+        severity,
+        title: id.into(),
+        consequence_of: of.map(str::to_owned),
+        ..Finding::default()
+    };
+    let report = Report {
+        findings: vec![
+            finding("nvcc-older-than-required", Severity::Error, None),
+            finding("ptxas-shadowed", Severity::Warning, None),
+            finding(
+                "arch-list-empty",
+                Severity::Error,
+                Some("nvcc-older-than-required"),
+            ),
+            // Its cause is in no report that was joined: it stands for itself.
+            finding(
+                "cudart-not-found",
+                Severity::Error,
+                Some("cache-foreign-major"),
+            ),
+        ],
+        ..Report::default()
+    };
+    for text in [
+        plain(&report),
+        jittrace_model::report::html::render(&report, &Default::default()),
+    ] {
+        assert!(
+            text.contains("2 errors") && text.contains("1 warning") && !text.contains("3 errors"),
+            "{text}"
+        );
+    }
+}

@@ -1,5 +1,6 @@
 //! Where everything is on the screen: computed once for drawing, scrolling and the mouse.
 
+use jittrace_model::report::{Severity, phrase};
 use ratatui::layout::Rect;
 
 use crate::{
@@ -218,15 +219,9 @@ pub fn tab_text(app: &App, view: View) -> String {
         (true, View::Libraries) => "Libs",
         (_, view) => view.title(),
     };
-    let errors = app
-        .snapshot
-        .report
-        .findings
-        .iter()
-        .filter(|f| {
-            f.consequence_of.is_none() && f.severity <= jittrace_model::report::Severity::Warning
-        })
-        .count();
+    let report = &app.snapshot.report;
+    let errors =
+        phrase::count_of(report, Severity::Error) + phrase::count_of(report, Severity::Warning);
     let count = match view {
         View::Findings if errors > 0 => format!(" {}{errors}", app.theme.dot()),
         View::Builds if app.rows.build_facts.running > 0 && !app.progress.complete => {

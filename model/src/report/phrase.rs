@@ -260,12 +260,29 @@ pub fn severity(severity: Severity) -> &'static str {
     }
 }
 
-/// How many findings there are of a severity.
+/// Whether a finding stands for itself: it follows from no other finding of this report.
+pub fn is_cause(report: &Report, finding: &Finding) -> bool {
+    finding
+        .consequence_of
+        .as_ref()
+        .is_none_or(|cause| report.findings.iter().all(|other| &other.id != cause))
+}
+
+/// How many causes there are of a severity. What follows from one of them is put right with it, and not counted.
 pub fn count_of(report: &Report, severity: Severity) -> usize {
     report
         .findings
         .iter()
-        .filter(|finding| finding.severity == severity)
+        .filter(|finding| finding.severity == severity && is_cause(report, finding))
+        .count()
+}
+
+/// How many findings follow from others.
+pub fn consequences(report: &Report) -> usize {
+    report
+        .findings
+        .iter()
+        .filter(|finding| !is_cause(report, finding))
         .count()
 }
 

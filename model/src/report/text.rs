@@ -181,15 +181,9 @@ impl Page {
             .iter()
             .filter(|finding| finding.severity != Severity::Note)
             .collect();
-        let told_elsewhere = |finding: &&&Finding| {
-            finding
-                .consequence_of
-                .as_ref()
-                .is_some_and(|cause| faults.iter().any(|fault| &fault.id == cause))
-        };
         let roots: Vec<&&Finding> = faults
             .iter()
-            .filter(|finding| !told_elsewhere(finding))
+            .filter(|finding| phrase::is_cause(report, finding))
             .collect();
         for finding in roots.iter().take(MOST_IN_FULL) {
             let consequences: Vec<&Finding> = faults

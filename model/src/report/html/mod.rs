@@ -184,7 +184,7 @@ impl Page<'_> {
 
     fn findings(&mut self) {
         let report = self.report;
-        let counts: Vec<String> = [Severity::Error, Severity::Warning, Severity::Note]
+        let mut counts: Vec<String> = [Severity::Error, Severity::Warning, Severity::Note]
             .into_iter()
             .map(|severity| {
                 (
@@ -195,17 +195,16 @@ impl Page<'_> {
             .filter(|(count, _)| *count > 0)
             .map(|(count, word)| phrase::counted(count, word))
             .collect();
+        let consequences = phrase::consequences(report);
+        if consequences > 0 {
+            counts.push(phrase::counted(consequences, "consequence"));
+        }
         self.section("findings", "Findings", &counts.join(", "), false);
         if report.findings.is_empty() {
             self.put("<div class=\"card\"><p class=\"empty\">Nothing that needs attention was seen.</p></div>");
         }
         // What follows from another is told behind it, before what is only worth knowing.
-        let is_told_elsewhere = |finding: &&Finding| {
-            finding
-                .consequence_of
-                .as_ref()
-                .is_some_and(|cause| report.findings.iter().any(|other| &other.id == cause))
-        };
+        let is_told_elsewhere = |finding: &&Finding| !phrase::is_cause(report, finding);
         let followers_of = |cause: &Finding| {
             let id = cause.id.clone();
             report
