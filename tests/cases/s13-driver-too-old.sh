@@ -14,3 +14,17 @@ print("devices", n.value)
 P
 LD_LIBRARY_PATH=drv $RUN python3 app.py
 LD_LIBRARY_PATH=new $RUN python3 app.py
+# 3: caught and printed: the program ends well, without the GPU that it asked for
+cat > probe.py <<'P'
+import ctypes, sys
+for rt in sys.argv[1].split(","):
+    n = ctypes.c_int(); c = ctypes.CDLL(rt); c.cudaRuntimeGetVersion(ctypes.byref(n)); rc = c.cudaGetDeviceCount(ctypes.byref(n))
+    if not rc: break
+print("cuda" if not rc else "cpu")
+P
+LD_LIBRARY_PATH=drv $RUN python3 probe.py rt/libcudart.so.13
+# 4, 5: the same on the CPU on purpose; 6: a launcher that tries one runtime after the other
+CUDA_VISIBLE_DEVICES= LD_LIBRARY_PATH=drv $RUN python3 probe.py rt/libcudart.so.13
+LD_LIBRARY_PATH=drv $RUN python3 probe.py rt/libcudart.so.13 --device cpu
+so rt/libcudart.so.12 libcudart.so.12 'int cudaRuntimeGetVersion(int*v){*v=12040;return 0;} int cudaGetDeviceCount(int*n){*n=1;return 0;}'
+LD_LIBRARY_PATH=drv $RUN python3 probe.py rt/libcudart.so.13,rt/libcudart.so.12

@@ -5,7 +5,12 @@
 //! capability, no compile with an architecture, and a process that failed. Silent without a GPU: then the complaint is
 //! true.
 
-use super::{Draft, View, nvcc_older::required_release, view::exit_words, words::quoted};
+use super::{
+    Draft, View,
+    nvcc_older::{self, required_release},
+    view::exit_words,
+    words::quoted,
+};
 use crate::{
     event::Message,
     fold::Seen,
@@ -43,12 +48,15 @@ fn by_complaint(
         return None;
     }
     let component = component_of(view, message);
-    // A process that ended well was not hurt: it may only have quoted the words.
+    // A process that ended well may have caught it, as servers and notebooks do, or only quoted the words: then events
+    // have to agree.
     let ended_well = message
         .process
         .and_then(|p| view.exit_of(p))
         .is_some_and(|e| e.is_success());
-    let severity = if ended_well {
+    let agreed = satisfied.is_some() && path.is_some()
+        || refused.is_some_and(|m| nvcc_older::is_refused(view, m));
+    let severity = if ended_well && !agreed {
         Severity::Note
     } else {
         Severity::Error
@@ -62,27 +70,27 @@ fn by_complaint(
             "The message {} does not tell the cause.",
             quoted(&message.what.text)
         ))
-        .evidence(message.id, format!("it said {}", quoted(&message.what.text)))
+        .evidence(message.id, view.said_by(message))
         .in_process(message.pid);
     if let Some((capability, event)) = satisfied {
         draft = draft
             .cause(format!(
-                "The GPU's compute capability {capability} satisfies what it asks for."
+                "The GPU's compute capability {capability} satisfies what the message asks for."
             ))
             .evidence(event, format!("compute capability {capability}"));
     }
     if let Some(refused) = refused {
         draft = draft
-            .cause("The capability was refused before, and the refusal was swallowed.")
-            .evidence(
-                refused.id,
-                format!("it said {}", quoted(&refused.what.text)),
-            );
+            .cause(format!(
+                "Before that, {}; {component} caught this error and went on with an empty list.",
+                view.said_by(refused)
+            ))
+            .evidence(refused.id, view.said_by(refused));
     }
     if let Some((path, event)) = &path {
         draft = draft
             .cause(format!(
-                "Its cache path {path} has no architecture in it, which only happens with an empty list."
+                "The cache path {path} has no architecture in it, which only happens with an empty list."
             ))
             .evidence(*event, format!("{path} was used"));
     }
@@ -117,7 +125,7 @@ fn by_absence(view: &View<'_>, newest: Option<(ComputeCapability, u64)>) -> Opti
             exit_words(exit)
         ))
         .evidence(event, format!("compute capability {capability}"))
-        .evidence(refused.id, format!("it said {}", quoted(&refused.what.text)))
+        .evidence(refused.id, view.said_by(refused))
         .evidence_of(view.exit_event(failed.index).map(|e| (e, exit_words(exit))))
         .in_process(refused.pid)
         .missing("the list itself");

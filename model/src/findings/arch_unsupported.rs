@@ -5,17 +5,20 @@
 //! release that the table ([`crate::toolkit::supports`]) says is too old (or that has dropped it). Silent for runs that
 //! succeeded, and for probes that only try what a compiler can do while nothing else fails.
 
+use std::sync::Arc;
+
 use super::{
     Draft, View,
+    aftermath::Aftermath,
     view::{Tool, exit_words, is_failure, release_of},
-    words::{quoted, tool_rule},
+    words::tool_rule,
 };
 use crate::{
     component,
-    event::Message,
+    event::{Call, Message},
     fold::Seen,
     report::Severity,
-    resolve::tool::Kind,
+    resolve::{asker, tool::Kind},
     toolkit::{Arch, Version, dropped_in, first_toolkit_for, supports},
 };
 
@@ -38,7 +41,6 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
 fn by_nvrtc_sentence(view: &View<'_>) -> Option<Draft> {
     let said = view.said(&["nvrtc-arch"]).next()?;
     let process = said.process?;
-    view.failed_line(process)?;
     let version = nvrtc_version(view, said.process, None);
     let capability = view.capabilities().first().copied();
     let arch = arch_in(&said.what.text).or_else(|| {
@@ -47,21 +49,22 @@ fn by_nvrtc_sentence(view: &View<'_>) -> Option<Draft> {
     });
     let fits = |(release, arch)| supports(release, arch) == Some(false);
     let explained = version.map(|(v, _)| v).zip(arch).is_some_and(fits);
-    let asker = crate::resolve::asker::of_call(view.model, &[], None, Some(process));
+    let asker = asker::of_call(view.model, &[], None, Some(process));
     let named = version
         .map(|(v, _)| format!("NVRTC {}", v.without_patch()))
         .unwrap_or_else(|| "NVRTC".to_owned());
     let target = arch.map_or_else(|| "this GPU".to_owned(), |a| a.to_string());
-    let mut draft = Draft::error("arch-unsupported-by-nvrtc")
+    let severity = Aftermath::of_process(view, Some(process)).of_a_sentence(explained);
+    let mut draft = Draft::of("arch-unsupported-by-nvrtc", severity)
         .component(&asker.component)
         .title(format!("{named} cannot target {target}"))
         .cause(format!(
-            "{} compiled with {named} for {target}; it said {}.",
+            "{} compiled with {named} for {target}; {}.",
             asker.component,
-            quoted(&said.what.text)
+            view.said_by(said)
         ))
-        .evidence(said.id, format!("it said {}", quoted(&said.what.text)))
-        .evidence_of(version.map(|(v, event)| (event, format!("it is NVRTC {v}"))))
+        .evidence(said.id, view.said_by(said))
+        .evidence_of(version.map(|(v, event)| (event, format!("NVRTC is {v}"))))
         .evidence_of(capability.map(|(c, event)| (event, format!("compute capability {c}"))))
         .in_process(said.pid);
     draft = match view.offer("nvrtc", "", |v| {
@@ -128,7 +131,10 @@ fn refused(view: &View<'_>, tool: &Tool<'_>) -> Option<Draft> {
     if message.is_none() && version.is_none_or(|v| supports(v.version, arch) != Some(false)) {
         return None;
     }
-    if is_tolerated_probe(view, tool) {
+    // A build system that tries what its compiler can do fails for many a value; Triton's own refusal stands for itself.
+    if Aftermath::of_tool(view, tool) == Aftermath::WorkedLater
+        && view.said(&["ptxas-codegen"]).next().is_none()
+    {
         return None;
     }
     let part = if tool.kind == Kind::Nvcc {
@@ -174,16 +180,18 @@ fn refused(view: &View<'_>, tool: &Tool<'_>) -> Option<Draft> {
     if let Some(known) = version {
         draft = draft.evidence(
             known.event,
-            format!("its release is {} ({})", known.version, known.from),
+            format!(
+                "{} is release {} ({})",
+                tool.path(),
+                known.version,
+                known.from
+            ),
         );
     }
     if let Some(message) = message {
         draft = draft
-            .cause(format!("It said {}.", quoted(&message.what.text)))
-            .evidence(
-                message.id,
-                format!("it said {}", quoted(&message.what.text)),
-            );
+            .cause(format!("{}.", view.said_by(message)))
+            .evidence(message.id, view.said_by(message));
     }
     draft = remedy(view, draft, tool, part, arch);
     let known = version.is_some() && message.is_some()
@@ -303,30 +311,34 @@ pub(super) fn arch_in(text: &str) -> Option<Arch> {
         .find_map(Arch::parse)
 }
 
-/// A run that a build system or package makes to see what a compiler can do: it failed, the same process then compiled
-/// for another architecture, and nothing above it failed.
-fn is_tolerated_probe(view: &View<'_>, tool: &Tool<'_>) -> bool {
-    let origin = view.origin(tool.process).index;
-    let went_on = view.tools_of(tool.kind).any(|t| {
-        t.process.start > tool.process.start
-            && !t.only_asked
-            && view.origin(t.process).index == origin
-            && view
-                .exit_of(t.process.index)
-                .is_some_and(|e| e.is_success())
-    });
-    let parent_failed = tool
-        .process
-        .parent
-        .is_some_and(|p| view.failed_line(p).is_some());
-    went_on && !parent_failed && view.said(&["ptxas-codegen"]).next().is_none()
+/// What NVRTC compiles by.
+const COMPILES: &[&str] = &["nvrtcCompileProgram"];
+
+/// Whether whoever was refused an architecture then compiled for another with the same NVRTC.
+fn compiled_for_another(view: &View<'_>, call: &Seen<Arc<Call>>, arch: Arch) -> bool {
+    let asker = |c: &Seen<Arc<Call>>| {
+        let what = &c.what;
+        asker::of_call(view.model, &what.python, what.caller.as_ref(), c.process).component
+    };
+    view.calls(COMPILES).any(|c| {
+        c.t > call.t
+            && c.process == call.process
+            && c.what.object == call.what.object
+            && c.what.result == Some(0)
+            && c.what
+                .args
+                .iter()
+                .find_map(|a| arch_in(a))
+                .is_some_and(|other| other.number() != arch.number())
+            && asker(c) == asker(call)
+    })
 }
 
 /// NVRTC refuses an architecture by result 5 (invalid option).
 fn by_nvrtc(view: &View<'_>) -> Vec<Draft> {
     let mut drafts = Vec::new();
     for call in view
-        .calls(&["nvrtcCompileProgram"])
+        .calls(COMPILES)
         .filter(|c| matches!(c.what.result, Some(5)))
     {
         let Some(arch) = call.what.args.iter().find_map(|a| arch_in(a)) else {
@@ -339,7 +351,7 @@ fn by_nvrtc(view: &View<'_>) -> Vec<Draft> {
         {
             continue;
         }
-        let asker = crate::resolve::asker::of_call(
+        let asker = asker::of_call(
             view.model,
             &call.what.python,
             call.what.caller.as_ref(),
@@ -349,7 +361,14 @@ fn by_nvrtc(view: &View<'_>) -> Vec<Draft> {
             continue;
         };
         let object = call.what.object.clone().unwrap_or_default();
-        let mut draft = Draft::error("arch-unsupported-by-nvrtc")
+        let came = match Aftermath::of_work(view, call, COMPILES) {
+            // As with nvcc: what was then compiled for another architecture was a question.
+            Aftermath::WentWithout if compiled_for_another(view, call, arch) => {
+                Aftermath::WorkedLater
+            }
+            other => other,
+        };
+        let mut draft = Draft::of("arch-unsupported-by-nvrtc", came.of_a_refusal())
             .component(&asker.component)
             .title(format!(
                 "NVRTC {} cannot target {arch}",
@@ -364,7 +383,8 @@ fn by_nvrtc(view: &View<'_>) -> Vec<Draft> {
                 call.id,
                 format!("nvrtcCompileProgram with {arch} gave 5 (invalid option)"),
             )
-            .evidence(event, format!("it is NVRTC {release}"))
+            .evidence(event, format!("{object} is NVRTC {release}"))
+            .told_aftermath(view, call.process, came)
             .in_process(call.pid)
             .proven();
         draft = match view.offer("nvrtc", &object, |v| supports(v, arch) == Some(true)) {

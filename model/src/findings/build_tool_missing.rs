@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use super::{
     Draft, View,
-    words::{directory, few, name, quoted},
+    words::{directory, few, name},
 };
 use crate::{
     event::ExecFailed,
@@ -108,7 +108,7 @@ fn by_sentence(view: &View<'_>) -> Option<Draft> {
             asker.component,
             few(&path, 6)
         ))
-        .evidence(said.id, format!("it said {}", quoted(&said.what.text)))
+        .evidence(said.id, view.said_by(said))
         .evidence_of(
             view.exit_event(failed.index)
                 .map(|e| (e, "the process failed".to_owned())),
@@ -188,7 +188,7 @@ fn by_exec(
         })
         .in_process(image.pid);
     if let Some(sentence) = asker.sentence() {
-        draft = draft.cause(format!("Asked by {sentence}."));
+        draft = draft.cause(format!("The request came from {sentence}."));
     }
     for failure in failures.iter().take(8) {
         draft = draft.evidence(
@@ -197,10 +197,7 @@ fn by_exec(
         );
     }
     if let Some(message) = complaint {
-        draft = draft.evidence(
-            message.id,
-            format!("it said {}", quoted(&message.what.text)),
-        );
+        draft = draft.evidence(message.id, view.said_by(message));
     }
     if let Some(event) = failed.and_then(|p| view.exit_event(p.index)) {
         draft = draft.evidence(event, "the process failed".to_owned());
@@ -265,7 +262,7 @@ fn by_shell(view: &View<'_>) -> Vec<Draft> {
             .cause(format!(
                 "A shell could not start {tool}: it is in none of the directories of PATH ({path})."
             ))
-            .evidence(message.id, format!("it said {}", quoted(text)))
+            .evidence(message.id, view.said_by(message))
             .in_process(message.pid)
             .proven();
         drafts.push(remedy(view, draft, process, tool));

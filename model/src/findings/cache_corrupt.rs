@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use super::{
     Draft, View,
+    aftermath::Aftermath,
     ptx_driver::LOADS,
-    words::{directory, name, quoted},
+    words::{directory, name},
 };
 use crate::{
     event::{Call, FileOp},
@@ -86,8 +87,9 @@ fn corrupt(view: &View<'_>, call: &Seen<Arc<Call>>) -> Option<Draft> {
     } else {
         "no valid image"
     };
+    let came = Aftermath::of_work(view, call, LOADS);
     Some(
-        Draft::error("cache-corrupt")
+        Draft::of("cache-corrupt", came.of_a_refusal())
             .component(&owner)
             .title(format!(
                 "{} from the cache is {meaning} ({result})",
@@ -100,7 +102,8 @@ fn corrupt(view: &View<'_>, call: &Seen<Arc<Call>>) -> Option<Draft> {
             .evidence(fact.id, format!("{path}{size} lies in the cache"))
             .evidence_of(read.map(|a| (a.id, format!("{} was read", a.what.path))))
             .evidence(call.id, format!("{} answered {result}", call.what.function))
-            .evidence_of(said.map(|m| (m.id, format!("it said {}", quoted(&m.what.text)))))
+            .evidence_of(said.map(|m| (m.id, view.said_by(m))))
+            .told_aftermath(view, call.process, came)
             .in_process(call.pid)
             .remedy(format!("Delete {} to build it anew.", directory(&path)))
             .proven_if(read.is_some(), "that this file was read for the load"),

@@ -106,7 +106,7 @@ fn harmless(view: &View<'_>) -> Vec<Draft> {
                     built.version.without_patch()
                 ))
                 .evidence(mapped.id, format!("{} was loaded", artifact.path))
-                .evidence(fact.id, format!("it needs {foreign}"))
+                .evidence(fact.id, format!("{} needs {foreign}", artifact.path))
                 .evidence(built.event, format!("{package} is built for CUDA {}", built.version))
                 .remedy(format!("Delete {} to build it anew.", directory(&artifact.path)))
                 .in_process(mapped.pid)

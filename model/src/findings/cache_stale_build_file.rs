@@ -9,7 +9,7 @@ use super::{
     Draft, View,
     toolkit_mixed::root_of,
     view::{exit_words, is_failure},
-    words::{directory, quoted},
+    words::directory,
 };
 use crate::{
     event::{FileOp, Rule},
@@ -146,10 +146,7 @@ fn stale(view: &View<'_>, nvcc: &str, process: usize, file: &str) -> Option<Draf
         ])
         .find(|m| view.concerns(m, process))
     {
-        draft = draft.evidence(
-            message.id,
-            format!("it said {}", quoted(&message.what.text)),
-        );
+        draft = draft.evidence(message.id, view.said_by(message));
     }
     Some(
         draft

@@ -112,7 +112,12 @@ fn stale(
     };
     let not_keyed = component::find(&owner)
         .and_then(|c| c.caches.first())
-        .map(|c| format!("Its key leaves out {}.", c.not_keyed))
+        .map(|c| {
+            format!(
+                "The name of an entry in this cache does not depend on {}.",
+                c.not_keyed
+            )
+        })
         .unwrap_or_default();
     let folder = directory(&artifact.path);
     let variable = wanted
@@ -153,7 +158,7 @@ fn stale(
         .evidence(wanted.evidence, wanted.words.clone())
         .evidence(
             wanted.known.event,
-            format!("that toolkit is {} ({})", wanted.known.version, wanted.known.from),
+            format!("the toolkit of {} is {} ({})", wanted.words, wanted.known.version, wanted.known.from),
         )
         .in_process(process.pid);
     let shown: Vec<EventId> = if view.is_joined() {
@@ -167,7 +172,7 @@ fn stale(
     if let Some((tool, _)) = builder {
         draft = draft
             .cause(format!(
-                "It was built in another of these traces, by {} ({}).",
+                "The build is in another of these traces, by {} ({}).",
                 tool.named(),
                 tool.path()
             ))

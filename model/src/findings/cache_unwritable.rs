@@ -5,11 +5,7 @@
 
 use std::sync::Arc;
 
-use super::{
-    Draft, View,
-    ptxas_override::errno_words,
-    words::{directory, quoted},
-};
+use super::{Draft, View, ptxas_override::errno_words, words::directory};
 use crate::{
     component,
     event::{FileAccess, FileOp},
@@ -112,7 +108,7 @@ fn unwritable(view: &View<'_>, access: &Seen<Arc<FileAccess>>) -> Option<Draft> 
             directory(path)
         ))
         .cause(format!(
-            "{} wanted to {} {path} and got {errno}.",
+            "{} could not {} {path}: {errno}.",
             asker.component,
             match access.what.op {
                 FileOp::Mkdir => "make the directory",
@@ -124,9 +120,9 @@ fn unwritable(view: &View<'_>, access: &Seen<Arc<FileAccess>>) -> Option<Draft> 
         .evidence(access.id, format!("{path} gave {errno}"))
         .in_process(access.pid);
     if let Some(sentence) = asker.sentence() {
-        draft = draft.cause(format!("Asked by {sentence}."));
+        draft = draft.cause(format!("The request came from {sentence}."));
     }
-    draft = draft.evidence_of(said.map(|m| (m.id, format!("it said {}", quoted(&m.what.text)))));
+    draft = draft.evidence_of(said.map(|m| (m.id, view.said_by(m))));
     if let Some(failed) = failed {
         draft = draft.evidence_of(
             view.exit_event(failed.index)
@@ -140,7 +136,7 @@ fn unwritable(view: &View<'_>, access: &Seen<Arc<FileAccess>>) -> Option<Draft> 
             .cause(format!("{set} put it there."))
             .evidence(image.id, set),
         (None, Some(home)) if path.starts_with(home) => draft
-            .cause(format!("It lies below HOME={home}."))
+            .cause(format!("That is below HOME={home}."))
             .evidence(image.id, format!("HOME={home}")),
         _ => draft,
     };

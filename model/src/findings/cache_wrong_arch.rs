@@ -5,7 +5,7 @@
 
 use super::{
     Draft, View,
-    words::{directory, few, name, quoted},
+    words::{directory, few, name},
 };
 use crate::{
     report::Severity,
@@ -56,7 +56,7 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
                 ))
                 .evidence(event, format!("compute capability {capability}"))
                 .evidence_of(refused.map(|c| (c.id, format!("{} answered {}", c.what.function, c.what.result.unwrap_or_default()))))
-                .evidence_of(said.map(|m| (m.id, format!("it said {}", quoted(&m.what.text)))))
+                .evidence_of(said.map(|m| (m.id, view.said_by(m))))
                 .remedy(format!("Delete {} to build it for this GPU, or give each GPU model a cache directory of its own.", directory(&artifact.path)));
             if let Some(fact) = view.model.cache_fact(&artifact.path) {
                 draft = draft.evidence(fact.id, format!("{} has {list}", artifact.path));

@@ -62,7 +62,11 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
                 .in_process(process.pid);
         }
         drafts.push(if severity == Severity::Warning {
-            draft.remedy("Trace as root with --source all, which follows it; for a cleared environment, --follow-clean-env.")
+            draft.remedy(if reason.contains("--follow-clean-env") {
+                "Run it again with jittrace --follow-clean-env, or as root with --source all."
+            } else {
+                "Run it again as root with jittrace --source all, which follows such a process."
+            })
         } else {
             draft
         });

@@ -131,15 +131,12 @@ fn missing(view: &View<'_>, failure: &Failure<'_>) -> Option<Draft> {
             failure.event,
             format!("the load failed: {}", quoted(&failure.text)),
         )
-        .evidence_of(
-            provider::said_so(view, failure)
-                .map(|m| (m.id, format!("it said {}", quoted(&m.what.text)))),
-        )
+        .evidence_of(provider::said_so(view, failure).map(|m| (m.id, view.said_by(m))))
         .in_process(failure.pid);
     if let Some((event, words)) = &instead {
         draft = draft
             .cause(format!("The process has {words} instead."))
-            .evidence(*event, format!("{words} is mapped"));
+            .evidence(*event, format!("{words} is loaded"));
     }
     let other = view
         .offers(part.name())
@@ -154,7 +151,7 @@ fn missing(view: &View<'_>, failure: &Failure<'_>) -> Option<Draft> {
             .evidence(other.event, format!("{} exists", other.path));
     }
     if let Some(sentence) = asker::of_frames(&python).and_then(|a| a.sentence()) {
-        draft = draft.cause(format!("Asked by {sentence}."));
+        draft = draft.cause(format!("The request came from {sentence}."));
     }
     let wanted_major = major_of(&wanted);
     if let Some((package, built)) = view.built_for("torch")

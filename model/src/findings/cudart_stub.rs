@@ -35,12 +35,14 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
                 "{} looked for {symbol} in {}, a stand-in that loads the real runtime later and does not have it.",
                 asker.component, failure.object
             ))
-            .cause(if scan.is_some() {
-                "It had read the memory map and taken the first name with \"libcudart\" in it."
-            } else {
-                ""
+            .cause(match scan {
+                Some(_) => format!(
+                    "{} had read the memory map of the process and taken the first name with \"libcudart\" in it.",
+                    asker.component
+                ),
+                None => String::new(),
             })
-            .evidence(failure.event, format!("it failed: {}", quoted(&failure.text)))
+            .evidence(failure.event, format!("the look-up failed: {}", quoted(&failure.text)))
             .evidence_of(scan.map(|a| (a.id, format!("{} was read before", a.what.path))))
             .in_process(failure.pid);
         draft = match real {
@@ -49,7 +51,7 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
                     "Update {}: newer releases match whole file names; the real runtime is {}.",
                     asker.component, real.what.path
                 ))
-                .evidence(real.id, format!("{} is mapped", real.what.path)),
+                .evidence(real.id, format!("{} is loaded", real.what.path)),
             None => draft.remedy(format!(
                 "Update {}: newer releases match whole file names.",
                 asker.component

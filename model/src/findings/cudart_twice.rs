@@ -102,7 +102,7 @@ fn two_majors(
     let mut draft = Draft::of("cudart-two-majors", severity)
         .component(&asker.component)
         .title(format!(
-            "libcudart of CUDA {list} are mapped in one process"
+            "libcudart of CUDA {list} are loaded in one process"
         ))
         .cause(format!("Two CUDA runtimes are in process {pid}:"))
         .in_process(pid);
@@ -113,7 +113,7 @@ fn two_majors(
         let asked_by = asker::of_frames(view.python(loaded)).and_then(|a| a.sentence());
         let needed = if by_probe {
             format!(
-                "needed by nobody, mapped only because {} asked for it by name",
+                "needed by nobody, loaded only because {} asked for it by name",
                 asked_by
                     .or_else(|| loaded.requested_by.clone())
                     .unwrap_or_else(|| "the program".to_owned())
@@ -138,10 +138,7 @@ fn two_majors(
                 "the program refused: {}.",
                 quoted(&message.what.text)
             ))
-            .evidence(
-                message.id,
-                format!("it said {}", quoted(&message.what.text)),
-            );
+            .evidence(message.id, view.said_by(message));
     }
     if let Some(call) = rejected {
         draft = draft
@@ -279,7 +276,8 @@ fn twice(view: &View<'_>, process: ProcessIndex, copies: &[&Seen<Loaded>]) -> Dr
     // more often not the reason.
     let said = refusal(view, process);
     let rejected = rejected(view, process);
-    let hurt = (said.is_some() || rejected.is_some()) && view.failed_line(process).is_some();
+    let failed = view.failed_line(process).is_some();
+    let hurt = rejected.is_some() && (failed || releases.len() > 1) || said.is_some() && failed;
     let severity = match (hurt, releases.len() > 1) {
         (true, true) => Severity::Error,
         (true, false) => Severity::Warning,
@@ -323,7 +321,7 @@ fn twice(view: &View<'_>, process: ProcessIndex, copies: &[&Seen<Loaded>]) -> Dr
         return draft.proven();
     }
     draft = draft
-        .evidence_of(said.map(|m| (m.id, format!("it said {}", quoted(&m.what.text)))))
+        .evidence_of(said.map(|m| (m.id, view.said_by(m))))
         .evidence_of(rejected.map(|c| {
             (
                 c.id,
@@ -331,7 +329,7 @@ fn twice(view: &View<'_>, process: ProcessIndex, copies: &[&Seen<Loaded>]) -> Dr
             )
         }));
     if let Some(message) = said {
-        draft = draft.cause(format!("it said {}.", quoted(&message.what.text)));
+        draft = draft.cause(format!("{}.", view.said_by(message)));
     }
     remedies(view, draft, copies).missing("which copy the handle came from")
 }

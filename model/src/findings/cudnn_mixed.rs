@@ -6,6 +6,7 @@
 
 use super::{
     Draft, View,
+    aftermath::Aftermath,
     words::{directory, library_rule, name, quoted},
 };
 use crate::{event::Rule, fold::Seen, report::Severity, resolve::asker, toolkit::Version};
@@ -119,11 +120,8 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
         }
         if let Some(message) = said {
             draft = draft
-                .cause(format!("It said {}.", quoted(&message.what.text)))
-                .evidence(
-                    message.id,
-                    format!("it said {}", quoted(&message.what.text)),
-                );
+                .cause(format!("{}.", view.said_by(message)))
+                .evidence(message.id, view.said_by(message));
         }
         draft = match stranger {
             Some((l, _)) if l.what.rule == Rule::LdLibraryPath => draft.remedy(format!(
@@ -150,7 +148,6 @@ fn older_than_compiled(view: &View<'_>) -> Option<Draft> {
         .said(&["cudnn-mismatch"])
         .find(|m| m.what.text.contains("compiled"))?;
     let process = said.process?;
-    view.failed_line(process)?;
     let loaded = view
         .loaded_part(Some(process), "cudnn")
         .find(|l| name(&l.what.path).starts_with("libcudnn.so"))
@@ -163,7 +160,11 @@ fn older_than_compiled(view: &View<'_>) -> Option<Draft> {
         view.python(&loaded.what),
         loaded.process,
     );
-    let mut draft = Draft::error("cudnn-mixed")
+    let names_it = version
+        .as_ref()
+        .is_some_and(|k| said.what.text.contains(&k.version.to_string()));
+    let severity = Aftermath::of_process(view, Some(process)).of_a_sentence(names_it);
+    let mut draft = Draft::of("cudnn-mixed", severity)
         .component(&asker.component)
         .title(format!(
             "{}{} is not the release that {} was compiled with",
@@ -175,15 +176,15 @@ fn older_than_compiled(view: &View<'_>) -> Option<Draft> {
             asker.component
         ))
         .cause(format!(
-            "{} was mapped, {rule}; the program refused it: {}.",
+            "{} was loaded, {rule}; the program refused it: {}.",
             loaded.what.path,
             quoted(&said.what.text)
         ))
         .evidence(
             loaded.id,
-            format!("{} was mapped, {rule}", loaded.what.path),
+            format!("{} was loaded, {rule}", loaded.what.path),
         )
-        .evidence(said.id, format!("it said {}", quoted(&said.what.text)))
+        .evidence(said.id, view.said_by(said))
         .evidence_of(version.as_ref().map(|k| {
             (
                 k.event,

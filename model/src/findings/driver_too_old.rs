@@ -1,55 +1,76 @@
 //! `driver-too-old`: the runtime is newer than the driver supports.
 //!
 //! Proof: error 35 of a runtime call, or the program's sentence, and a driver whose CUDA release is below the runtime's
-//! major. Without a driver at all the same 35 is answered, which is another matter. A program that goes on without the
-//! GPU gets a note.
+//! major. Without a driver at all the same 35 is answered, which is another matter. A warning when the program went on
+//! without the GPU, a note when no GPU was wanted or another runtime reached it ([`super::aftermath`]).
+
+use std::sync::Arc;
 
 use super::{
     Draft, View,
+    aftermath::Aftermath,
     view::{Known, release_of},
-    words::quoted,
 };
 use crate::{
-    fold::ProcessIndex,
-    report::Severity,
+    event::{Call, Message},
+    fold::{ProcessIndex, Seen},
     resolve::asker,
     toolkit::{first_branch_for, lowest_branch_for_major},
 };
 
+/// cudaErrorInsufficientDriver.
+const INSUFFICIENT_DRIVER: i64 = 35;
+
+/// What programs say of it.
+const SENTENCES: &[&str] = &["driver-insufficient", "driver-too-old"];
+
 pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
-    let refused = view
-        .model
-        .calls()
-        .iter()
-        .find(|c| c.what.function.starts_with("cuda") && c.what.result == Some(35));
-    let said = view.said(&["driver-insufficient", "driver-too-old"]).next();
-    let Some(process) = refused
-        .and_then(|c| c.process)
-        .or_else(|| said.and_then(|m| m.process))
-    else {
-        return Vec::new();
-    };
-    let Some(driver) = view
-        .driver_cuda(Some(process))
-        .or_else(|| said.and_then(|m| found_version(&m.what.text, m.id)))
-    else {
-        return Vec::new();
-    };
-    let Some((runtime, path)) = runtime(
-        view,
-        process,
-        refused.and_then(|c| c.what.object.as_deref()),
-    ) else {
-        return Vec::new();
-    };
-    if runtime.version.major <= driver.version.major {
-        return Vec::new();
+    let mut drafts: Vec<Draft> = Vec::new();
+    let mut told: Vec<ProcessIndex> = Vec::new();
+    let calls = view
+        .calls(&["cuda"])
+        .filter(|c| c.what.result == Some(INSUFFICIENT_DRIVER))
+        .filter_map(|c| Some((c.process?, Some(c), sentence_in(view, c.process))));
+    let sentences = view
+        .said(SENTENCES)
+        .filter_map(|m| Some((m.process?, None, Some(m))));
+    for (process, refused, said) in calls.chain(sentences) {
+        if told.contains(&process) {
+            continue;
+        }
+        told.push(process);
+        drafts.extend(too_old(view, process, refused, said));
     }
-    let failed = view.failed_line(process).is_some();
-    let severity = if failed {
-        Severity::Error
-    } else {
-        Severity::Note
+    drafts
+}
+
+fn sentence_in<'a>(view: &View<'a>, process: Option<ProcessIndex>) -> Option<&'a Seen<Message>> {
+    view.said(SENTENCES).find(|m| m.process == process)
+}
+
+fn too_old(
+    view: &View<'_>,
+    process: ProcessIndex,
+    refused: Option<&Seen<Arc<Call>>>,
+    said: Option<&Seen<Message>>,
+) -> Option<Draft> {
+    let stated = view.driver_cuda(Some(process));
+    let agreed = stated.is_some();
+    let driver = stated.or_else(|| said.and_then(|m| found_version(&m.what.text, m.id)))?;
+    let object = refused.and_then(|c| c.what.object.as_deref());
+    let (runtime, path) = runtime(view, process, object)?;
+    if runtime.version.major <= driver.version.major {
+        return None;
+    }
+    let (came, severity) = match refused {
+        Some(call) => {
+            let came = Aftermath::of_question(view, call);
+            (came, came.of_a_question())
+        }
+        None => {
+            let came = Aftermath::of_gpu_use(view, Some(process));
+            (came, came.of_a_sentence(agreed))
+        }
     };
     let asker = match refused {
         Some(call) => asker::of_call(
@@ -65,13 +86,18 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
     let mut draft = Draft::of("driver-too-old", severity)
         .component(&asker.component)
         .title(format!(
-            "The driver supports CUDA {}, and the runtime is {}",
-            driver.version.without_patch(),
-            runtime.version.without_patch()
+            "The driver is too old for the CUDA {} runtime: it supports CUDA {} at most",
+            runtime.version.without_patch(),
+            driver.version.without_patch()
         ))
         .cause(format!(
-            "{path} is CUDA {}; the driver in this process supports CUDA {} at most.",
+            "{} uses the runtime {path}, which is CUDA {}; the driver{} supports CUDA {} at most.",
+            asker.component,
             runtime.version.without_patch(),
+            view.loaded_part(Some(process), "libcuda")
+                .next()
+                .map(|l| format!(" {}", l.what.path))
+                .unwrap_or_default(),
             driver.version.without_patch()
         ))
         .evidence(
@@ -87,30 +113,39 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
         )
         .in_process(view.model.process(process).map_or(0, |p| p.pid));
     if let Some(call) = refused {
-        draft = draft.evidence(
-            call.id,
-            format!(
-                "{} answered 35 (driver version is insufficient)",
-                call.what.function
-            ),
+        let words = format!(
+            "{} answered 35 (driver version is insufficient)",
+            call.what.function
         );
+        draft = draft.cause(format!("{words}.")).evidence(call.id, words);
     }
     if let Some(message) = said {
         draft = draft
-            .cause(format!("It said {}.", quoted(&message.what.text)))
-            .evidence(
-                message.id,
-                format!("it said {}", quoted(&message.what.text)),
-            );
+            .cause(format!("{}.", view.said_by(message)))
+            .evidence(message.id, view.said_by(message));
     }
+    if came == Aftermath::WentWithout {
+        draft = draft.cause("The program went on without a GPU.");
+    }
+    draft = draft.told_aftermath(view, Some(process), came);
+    let major = driver.version.major;
+    let packages = match asker.distribution {
+        Some(_) => format!("the build of {} for CUDA {major}", asker.component),
+        None => format!("the packages for CUDA {major}"),
+    };
     draft = draft.remedy(match needs {
         Some(branch) => format!(
-            "Update the driver to {branch} or newer, or install the packages for CUDA {}.",
-            driver.version.major
+            "Update the driver to {branch} or newer (nvidia-smi shows the one that is installed), or install {packages}."
         ),
-        None => format!("Install the packages for CUDA {}.", driver.version.major),
+        None => format!("Install {packages}."),
     });
-    vec![draft.proven_if(refused.is_some(), "the runtime call that answered 35")]
+    if let Some(offer) = view.offer("cudart", &path, |v| v.major == major) {
+        draft = draft.evidence(
+            offer.event,
+            format!("a runtime that this driver serves is at {}", offer.path),
+        );
+    }
+    Some(draft.proven_if(refused.is_some(), "the runtime call that answered 35"))
 }
 
 /// The runtime of a process and its file.

@@ -54,10 +54,7 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
                 .unwrap_or_default(),
             quoted(&message.what.text)
         ))
-        .evidence(
-            message.id,
-            format!("it said {}", quoted(&message.what.text)),
-        )
+        .evidence(message.id, view.said_by(message))
         .in_process(message.pid);
     if let Some(nvcc) = nvcc {
         draft = draft

@@ -6,7 +6,8 @@
 
 use super::{
     Draft, View,
-    words::{directory, library_rule, quoted},
+    aftermath::Aftermath,
+    words::{directory, library_rule},
 };
 use crate::{
     event::{Outcome, Rule},
@@ -74,8 +75,10 @@ fn compat(view: &View<'_>, library: &Seen<Loaded>) -> Option<Draft> {
             }
         })
     });
+    let came = Aftermath::of_gpu_use(view, library.process);
     let severity = if code.is_some() {
-        Severity::Error
+        // 803 and 804 say that the wrong file was chosen, whatever became of it.
+        came.of_a_refusal()
     } else {
         Severity::Note
     };
@@ -114,7 +117,7 @@ fn compat(view: &View<'_>, library: &Seen<Loaded>) -> Option<Draft> {
             loaded.path,
             words(&release)
         ))
-        .evidence(library.id, format!("{} was mapped, {rule}", loaded.path))
+        .evidence(library.id, format!("{} was loaded, {rule}", loaded.path))
         .in_process(library.pid);
     let kernel = view
         .model
@@ -134,25 +137,28 @@ fn compat(view: &View<'_>, library: &Seen<Loaded>) -> Option<Draft> {
         draft = draft.evidence(call.id, format!("{} answered {result}", call.what.function));
     }
     if let Some(message) = said {
-        draft = draft.evidence(
-            message.id,
-            format!("it said {}", quoted(&message.what.text)),
-        );
+        draft = draft.evidence(message.id, view.said_by(message));
     }
     draft = draft.cause(match code {
         Some(803) => "Error 803: user-mode driver and kernel module are of different releases, and this pair is not supported.",
         Some(804) => "Error 804: the user-mode driver is newer than the kernel module, and this hardware has no forward compatibility.",
         _ => "",
     });
+    if code.is_some() {
+        draft = draft.told_aftermath(view, library.process, came);
+    }
     let loser = loser(view, library);
     if let Some((path, event)) = &loser {
         let release = release_of(view, path, "");
         draft = draft
             .cause(format!(
-                "The other copy, {path}{}, lost to the order of the search.",
+                "The other copy, {path}{}, comes later in the search.",
                 words(&release)
             ))
-            .evidence(*event, format!("{path} is there and came later"));
+            .evidence(
+                *event,
+                format!("{path} is there and comes later in the search"),
+            );
     }
     draft = match loaded.rule {
         Rule::LdLibraryPath => draft.remedy(format!(
@@ -196,8 +202,13 @@ fn without_gpu(view: &View<'_>, library: &Seen<Loaded>) -> Option<Draft> {
             && c.what.function == "cuInit"
             && c.what.result.is_some_and(|r| UNREACHABLE.contains(&r))
     })?;
-    let failed = library.process.and_then(|p| view.failed_line(p))?;
+    let failed = library.process.and_then(|p| view.failed_line(p));
     let (other, event) = loser(view, library)?;
+    // A machine without a GPU answers so to every copy.
+    let severity = match failed {
+        Some(_) => Severity::Error,
+        None => Severity::Note,
+    };
     let release = |path: &str, real: &str| {
         release_of(view, path, real)
             .map(|r| format!(" (driver {r})"))
@@ -211,7 +222,7 @@ fn without_gpu(view: &View<'_>, library: &Seen<Loaded>) -> Option<Draft> {
         view.python(loaded),
         library.process,
     );
-    let mut draft = Draft::error("libcuda-compat")
+    let mut draft = Draft::of("libcuda-compat", severity)
         .component(&asker.component)
         .title(format!(
             "{} reaches no GPU (cuInit answered {result}), and another driver library lost to it",
@@ -223,7 +234,7 @@ fn without_gpu(view: &View<'_>, library: &Seen<Loaded>) -> Option<Draft> {
             release(&loaded.path, &loaded.realpath)
         ))
         .cause(format!(
-            "The other copy, {other}{}, lost to the order of the search.",
+            "The other copy, {other}{}, comes later in the search.",
             release(&other, "")
         ))
         .cause(if other.contains("/wsl/") {
@@ -231,11 +242,12 @@ fn without_gpu(view: &View<'_>, library: &Seen<Loaded>) -> Option<Draft> {
         } else {
             ""
         })
-        .evidence(library.id, format!("{} was mapped, {rule}", loaded.path))
+        .evidence(library.id, format!("{} was loaded, {rule}", loaded.path))
         .evidence(call.id, format!("cuInit answered {result}"))
-        .evidence(event, format!("{other} is there and came later"))
+        .evidence(event, format!("{other} is there and comes later in the search"))
         .evidence_of(
-            view.exit_event(failed.index)
+            failed
+                .and_then(|f| view.exit_event(f.index))
                 .map(|e| (e, "the process failed".to_owned())),
         )
         .in_process(library.pid)

@@ -64,7 +64,7 @@ fn by_sentence(view: &View<'_>) -> Option<Draft> {
             },
             path.map_or_else(|| " is unset".to_owned(), |p| format!("={p}"))
         ))
-        .evidence(said.id, format!("it said {}", quoted(&said.what.text)))
+        .evidence(said.id, view.said_by(said))
         .evidence_of(listing.map(|p| (p.id, format!("{} was run", p.program))))
         .evidence_of(
             view.exit_event(ended.index)
@@ -147,7 +147,7 @@ fn not_found(view: &View<'_>, failed: &Seen<LibraryFailed>, asked: &str) -> Opti
             failed.id,
             format!("the request failed: {}", quoted(&failed.what.error)),
         )
-        .evidence_of(said.map(|m| (m.id, format!("it said {}", quoted(&m.what.text)))))
+        .evidence_of(said.map(|m| (m.id, view.said_by(m))))
         .evidence_of(
             view.exit_event(ended.index)
                 .map(|e| (e, "the process failed".to_owned())),
@@ -159,7 +159,7 @@ fn not_found(view: &View<'_>, failed: &Seen<LibraryFailed>, asked: &str) -> Opti
     )
     .and_then(|a| a.sentence())
     {
-        draft = draft.cause(format!("Asked by {sentence}."));
+        draft = draft.cause(format!("The request came from {sentence}."));
     }
     draft = match present {
         Some((path, event)) if file == "libcuda.so" => draft
@@ -167,7 +167,10 @@ fn not_found(view: &View<'_>, failed: &Seen<LibraryFailed>, asked: &str) -> Opti
                 "The driver is there as {path}, under its SONAME; the name without a number is for linking only, and nothing of that name was found."
             ))
             .evidence(event, format!("{path} exists"))
-            .remedy("Let the component ask for libcuda.so.1 (a newer release of it may).")
+            .remedy(format!(
+                "Use a release of {} that asks for libcuda.so.1, or give the driver the name that it asks for: ln -s {path} DIR/libcuda.so, with DIR on LD_LIBRARY_PATH.",
+                asker.component
+            ))
             .remedy_of(development_name(view)),
         Some((path, event)) => draft
             .cause(format!("A copy is at {path}, where nothing looked."))

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use super::{
     Draft, View,
-    words::{directory, library_rule, name, quoted},
+    aftermath::Aftermath,
+    words::{directory, library_rule, name},
 };
 use crate::{
     event::{Call, Outcome, Rule},
@@ -62,12 +63,11 @@ fn stub(view: &View<'_>, library: &Seen<Loaded>) -> Draft {
     let said = view
         .said_with(&["stub library"])
         .find(|m| library.process.is_some_and(|p| view.concerns(m, p)));
-    let failed = library
-        .process
-        .is_some_and(|p| view.failed_line(p).is_some());
+    let came = Aftermath::of_gpu_use(view, library.process);
     let severity = if refused.is_some() || said.is_some() {
-        Severity::Error
-    } else if failed {
+        // A stub answers no program of a healthy machine.
+        came.of_a_refusal()
+    } else if came == Aftermath::Failed {
         Severity::Warning
     } else {
         Severity::Note
@@ -97,7 +97,7 @@ fn stub(view: &View<'_>, library: &Seen<Loaded>) -> Draft {
             "{who} asked for {asked} and got {}, {rule}. It is a stub for linking, not a driver.",
             loaded.path
         ))
-        .evidence(library.id, format!("{} was mapped, {rule}", loaded.path))
+        .evidence(library.id, format!("{} was loaded, {rule}", loaded.path))
         .in_process(library.pid);
     if let Some(call) = refused {
         let result = call.what.result.unwrap_or_default();
@@ -114,11 +114,9 @@ fn stub(view: &View<'_>, library: &Seen<Loaded>) -> Draft {
             .evidence(call.id, format!("{} answered {result}", call.what.function));
     }
     if let Some(message) = said {
-        draft = draft.evidence(
-            message.id,
-            format!("it said {}", quoted(&message.what.text)),
-        );
+        draft = draft.evidence(message.id, view.said_by(message));
     }
+    draft = draft.told_aftermath(view, library.process, came);
     let later: Vec<_> = view
         .loaded(library.process)
         .filter(|l| {
@@ -151,20 +149,23 @@ fn stub(view: &View<'_>, library: &Seen<Loaded>) -> Draft {
         );
     }
     let real = real_driver(view, library);
+    let then = real
+        .as_ref()
+        .map(|(path, _)| format!("; {path} is then found"))
+        .unwrap_or_default();
     draft = match loaded.rule {
         Rule::LdLibraryPath => draft.remedy(format!(
-            "Take {} out of LD_LIBRARY_PATH: it belongs to the link step only.",
+            "Take {} out of LD_LIBRARY_PATH, it is for linking only{then}.",
             directory(&loaded.path)
         )),
         _ => draft.remedy(format!(
-            "Keep {} out of the search of running programs: it belongs to the link step only.",
+            "Keep {} out of the search of running programs, it is for linking only{then}.",
             directory(&loaded.path)
         )),
     };
     if let Some((path, event)) = real {
         draft = draft
             .cause(format!("The real driver is at {path}."))
-            .remedy(format!("{path} is then found."))
             .evidence(event, format!("{path} was next in the search, or is there"));
     }
     draft.proven_if(

@@ -7,6 +7,7 @@
 //! To add a kind, write a file with a function of type [`Find`] and list it in `KINDS`; if other kinds follow from
 //! it, add its line to `link`.
 
+mod aftermath;
 mod draft;
 mod link;
 mod view;

@@ -6,15 +6,10 @@
 
 use std::sync::Arc;
 
-use super::{
-    Draft, View,
-    ptx_driver::LOADS,
-    words::{few, quoted},
-};
+use super::{Draft, View, aftermath::Aftermath, ptx_driver::LOADS, words::few};
 use crate::{
     event::Call,
     fold::Seen,
-    report::Severity,
     resolve::asker,
     toolkit::{Arch, ComputeCapability, Suffix, runs_on},
 };
@@ -38,36 +33,24 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
     }) else {
         return Vec::new();
     };
-    let failed = message
-        .process
-        .is_some_and(|p| view.failed_line(p).is_some());
-    // A process that ended well was not hurt: it may only have quoted the words.
-    let ended_well = message
-        .process
-        .and_then(|p| view.exit_of(p))
-        .is_some_and(|e| e.is_success());
+    let unfit = gpu.map_or_else(Vec::new, |(capability, _)| {
+        unfit(view, message.process, capability)
+    });
+    let runs_on = message.process.is_some_and(|p| view.exit_of(p).is_none());
+    let severity =
+        Aftermath::of_gpu_use(view, message.process).of_a_sentence(!unfit.is_empty() || runs_on);
     let asker = asker::of_call(view.model, &[], None, message.process);
-    let mut draft = Draft::of(
-        "no-kernel-image",
-        match (failed, ended_well) {
-            (true, _) => Severity::Error,
-            (false, true) => Severity::Note,
-            (false, false) => Severity::Warning,
-        },
-    )
-    .component(&asker.component)
-    .title(if message.what.text.contains("invalid device function") {
-        "A function is in none of the images that fit this GPU"
-    } else {
-        "A module has no code for this GPU"
-    })
-    .cause(format!("It said {}.", quoted(&message.what.text)))
-    .evidence(
-        message.id,
-        format!("it said {}", quoted(&message.what.text)),
-    )
-    .in_process(message.pid)
-    .missing("the load of the module, with its architectures");
+    let mut draft = Draft::of("no-kernel-image", severity)
+        .component(&asker.component)
+        .title(if message.what.text.contains("invalid device function") {
+            "A function is in none of the images that fit this GPU"
+        } else {
+            "A module has no code for this GPU"
+        })
+        .cause(format!("{}.", view.said_by(message)))
+        .evidence(message.id, view.said_by(message))
+        .in_process(message.pid)
+        .missing("the load of the module, with its architectures");
     // What the framework says of itself: the GPU that it has no code for, and those that it has.
     for told in view.messages().filter(|m| {
         m.process == message.process
@@ -75,15 +58,15 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
                 || m.what.text.contains("supports CUDA capabilities"))
     }) {
         draft = draft
-            .cause(format!("It had said {}.", quoted(&told.what.text)))
-            .evidence(told.id, format!("it said {}", quoted(&told.what.text)));
+            .cause(format!("Before, {}.", view.said_by(told)))
+            .evidence(told.id, view.said_by(told));
     }
     // Which of the modules of this process it can have been.
     if let Some((capability, event)) = gpu {
         draft = draft
             .cause(format!("The GPU has compute capability {capability}."))
             .evidence(event, format!("compute capability {capability}"));
-        for (path, archs, fact) in unfit(view, message.process, capability).into_iter().take(3) {
+        for (path, archs, fact) in unfit.into_iter().take(3) {
             draft = draft
                 .cause(format!("{path} has code for {archs} only."))
                 .evidence(fact, format!("{path} has {archs}"));
@@ -114,7 +97,8 @@ fn by_call(
         .as_ref()
         .map(|f| format!(" from {f}"))
         .unwrap_or_default();
-    let mut draft = Draft::error("no-kernel-image")
+    let came = Aftermath::of_work(view, call, LOADS);
+    let mut draft = Draft::of("no-kernel-image", came.of_a_refusal())
         .component(&asker.component)
         .title(match (&gpu, archs.is_empty()) {
             (Some((capability, _)), false) => {
@@ -160,7 +144,7 @@ fn by_call(
             capability.major, capability.minor
         ));
     }
-    draft.proven_if(
+    draft.told_aftermath(view, call.process, came).proven_if(
         !archs.is_empty() && gpu.is_some(),
         "the image's architectures or the GPU's compute capability",
     )

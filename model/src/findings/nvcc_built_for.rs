@@ -6,10 +6,11 @@
 
 use super::{
     Draft, View,
+    aftermath::Aftermath,
     cudart_not_found::major_of,
     provider::{self, Reason},
     view::Tool,
-    words::{name, quoted, tool_rule},
+    words::{name, tool_rule},
 };
 use crate::{report::Severity, resolve::tool::Kind, toolkit::Version};
 
@@ -42,9 +43,19 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
         let mut draft = Draft::of("nvcc-differs-from-built-for", severity)
             .component(&asker.component)
             .title(format!(
-                "{} compiled with CUDA {}, and {package} is built for {}",
+                "{} {} {}, and {} is built for CUDA {}",
                 asker.component,
-                version.version.without_patch(),
+                if nvcc.only_asked {
+                    "asked"
+                } else {
+                    "compiled with"
+                },
+                nvcc.named(),
+                if asker.component == package {
+                    "itself"
+                } else {
+                    package.as_str()
+                },
                 built.version.without_patch()
             ))
             .cause(format!(
@@ -66,7 +77,12 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
             )
             .evidence(
                 version.event,
-                format!("its release is {} ({})", version.version, version.from),
+                format!(
+                    "{} is release {} ({})",
+                    nvcc.path(),
+                    version.version,
+                    version.from
+                ),
             )
             .evidence(
                 built.event,
@@ -77,15 +93,12 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
             )
             .in_process(view.origin(nvcc.process).pid);
         if let Some(sentence) = asker.sentence() {
-            draft = draft.cause(format!("Asked by {sentence}."));
+            draft = draft.cause(format!("The request came from {sentence}."));
         }
         if let Some(message) = refusal {
             draft = draft
-                .cause(format!("It was refused: {}.", quoted(&message.what.text)))
-                .evidence(
-                    message.id,
-                    format!("it said {}", quoted(&message.what.text)),
-                );
+                .cause(format!("{}.", view.said_by(message)))
+                .evidence(message.id, view.said_by(message));
         }
         if let Some((event, object, wanted)) = &product {
             draft = draft
@@ -122,7 +135,6 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
 fn by_refusal(view: &View<'_>) -> Option<Draft> {
     let said = view.said(&["cuda-mismatch"]).next()?;
     let process = said.process?;
-    view.failed_line(process)?;
     let nvcc = view
         .tools_of(Kind::Nvcc)
         .filter(|t| t.process.start <= said.t)
@@ -134,7 +146,13 @@ fn by_refusal(view: &View<'_>) -> Option<Draft> {
     let built = releases_in(&said.what.text)
         .into_iter()
         .find(|v| version.is_none_or(|k| !k.version.same_release(*v)));
-    let mut draft = Draft::error("nvcc-differs-from-built-for")
+    let names_it = version.is_some_and(|k| {
+        releases_in(&said.what.text)
+            .iter()
+            .any(|v| v.same_release(k.version))
+    });
+    let severity = Aftermath::of_process(view, Some(process)).of_a_sentence(names_it);
+    let mut draft = Draft::of("nvcc-differs-from-built-for", severity)
         .component(&asker.component)
         .title(match built {
             Some(built) => format!(
@@ -155,17 +173,22 @@ fn by_refusal(view: &View<'_>) -> Option<Draft> {
             nvcc.path(),
             tool_rule(&found)
         ))
-        .cause(format!("It was refused: {}.", quoted(&said.what.text)))
+        .cause(format!("{}.", view.said_by(said)))
         .evidence(
             nvcc.process.id,
             format!("{} ran, {}", nvcc.path(), tool_rule(&found)),
         )
-        .evidence(said.id, format!("it said {}", quoted(&said.what.text)))
+        .evidence(said.id, view.said_by(said))
         .in_process(said.pid);
     if let Some(known) = version {
         draft = draft.evidence(
             known.event,
-            format!("its release is {} ({})", known.version, known.from),
+            format!(
+                "{} is release {} ({})",
+                nvcc.path(),
+                known.version,
+                known.from
+            ),
         );
     }
     let offer = built.and_then(|b| view.offer("nvcc", nvcc.path(), |v| v.major == b.major));

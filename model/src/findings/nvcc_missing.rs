@@ -3,10 +3,7 @@
 //! Proof: a failed exec of nvcc, or the component's sentence that it found none, where no run of nvcc succeeded for the
 //! same process afterwards. Silent when the component went on with something else and nothing failed.
 
-use super::{
-    Draft, View,
-    words::{few, quoted},
-};
+use super::{Draft, View, words::few};
 use crate::{
     fold::ProcessIndex,
     report::Severity,
@@ -85,11 +82,8 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
     }
     if let Some(message) = complaint {
         draft = draft
-            .cause(format!("It said {}.", quoted(&message.what.text)))
-            .evidence(
-                message.id,
-                format!("it said {}", quoted(&message.what.text)),
-            )
+            .cause(format!("{}.", view.said_by(message)))
+            .evidence(message.id, view.said_by(message))
             .in_process(message.pid);
     }
     let wanted = view

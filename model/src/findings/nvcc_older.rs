@@ -53,20 +53,27 @@ fn by_message(view: &View<'_>, message: &Seen<Message>) -> Option<Draft> {
     Some(
         described(view, nvcc, required, severity)
             .cause(format!(
-                "It asked {} for the release and said {}.",
-                nvcc.path(),
-                quoted(&message.what.text)
+                "{} asked this nvcc for its release, and {}.",
+                view.asker(nvcc).component,
+                view.said_by(message)
             ))
-            .evidence(
-                message.id,
-                format!("it said {}", quoted(&message.what.text)),
-            )
+            .evidence(message.id, view.said_by(message))
             .in_process(message.pid)
             .proven_if(
                 asked.is_some() || nvcc.only_asked,
                 "who asked nvcc for its release",
             ),
     )
+}
+
+/// Whether a sentence demands a newer release than the nvcc that was asked before it has.
+pub(super) fn is_refused(view: &View<'_>, message: &Seen<Message>) -> bool {
+    let refused = || {
+        let required = required_release(&message.what.text)?;
+        let nvcc = nvcc_before(view, message.process?, message.t)?;
+        Some(nvcc.version.as_ref()?.version.without_patch() < required)
+    };
+    refused().unwrap_or(false)
 }
 
 /// A gate that the package is known to have, where its outcome was seen but not its words.
@@ -98,7 +105,7 @@ fn by_knowledge(view: &View<'_>) -> Vec<Draft> {
                     gate.needs,
                     quoted(&outcome.what.text)
                 ))
-                .evidence(outcome.id, format!("it said {}", quoted(&outcome.what.text)))
+                .evidence(outcome.id, view.said_by(outcome))
                 .in_process(outcome.pid)
                 .missing("the component's own sentence that refuses the release"),
         );
@@ -168,7 +175,12 @@ fn described(view: &View<'_>, nvcc: &Tool<'_>, required: Version, severity: Seve
     if let Some(known) = &nvcc.version {
         draft = draft.evidence(
             known.event,
-            format!("its release is {} ({})", known.version, known.from),
+            format!(
+                "{} is release {} ({})",
+                nvcc.path(),
+                known.version,
+                known.from
+            ),
         );
     }
     for (capability, event) in view.capabilities().iter().take(1) {

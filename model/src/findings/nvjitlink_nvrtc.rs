@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::{Draft, View, arch_unsupported::nvrtc_version, view::release_of};
+use super::{Draft, View, aftermath::Aftermath, arch_unsupported::nvrtc_version, view::release_of};
 use crate::{
     event::Call,
     fold::Seen,
@@ -13,17 +13,20 @@ use crate::{
     toolkit::{Version, ptx_isa_of},
 };
 
+/// Calls by which nvJitLink refuses what it is given.
+const LINKS: &[&str] = &[
+    "__nvJitLinkAddData",
+    "__nvJitLinkComplete",
+    "nvJitLinkAddData",
+    "nvJitLinkComplete",
+];
+
 pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
-    view.calls(&[
-        "__nvJitLinkAddData",
-        "__nvJitLinkComplete",
-        "nvJitLinkAddData",
-        "nvJitLinkComplete",
-    ])
-    .filter(|c| c.what.result.is_some_and(|r| r != 0))
-    .filter_map(|c| refused(view, c))
-    .take(1)
-    .collect()
+    view.calls(LINKS)
+        .filter(|c| c.what.result.is_some_and(|r| r != 0))
+        .filter_map(|c| refused(view, c))
+        .take(1)
+        .collect()
 }
 
 fn refused(view: &View<'_>, call: &Seen<Arc<Call>>) -> Option<Draft> {
@@ -48,7 +51,8 @@ fn refused(view: &View<'_>, call: &Seen<Arc<Call>>) -> Option<Draft> {
             .map(|i| format!(" (PTX ISA {i})"))
             .unwrap_or_default()
     };
-    let draft = Draft::error("nvjitlink-older-than-nvrtc")
+    let came = Aftermath::of_work(view, call, LINKS);
+    let draft = Draft::of("nvjitlink-older-than-nvrtc", came.of_a_refusal())
         .component(&asker.component)
         .title(format!("nvJitLink {linker} was given what NVRTC {maker} made"))
         .cause(format!(
@@ -61,6 +65,7 @@ fn refused(view: &View<'_>, call: &Seen<Arc<Call>>) -> Option<Draft> {
         .evidence(call.id, format!("{} answered {}", call.what.function, call.what.result.unwrap_or_default()))
         .evidence(linker_event, format!("nvJitLink is {linker}"))
         .evidence(maker_event, format!("NVRTC is {maker}"))
+        .told_aftermath(view, call.process, came)
         .in_process(call.pid)
         .proven();
     Some(

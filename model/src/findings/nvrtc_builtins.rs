@@ -100,7 +100,7 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
                 format!("the request failed: {}", quoted(&f.what.error)),
             )
         }))
-        .evidence_of(said.map(|m| (m.id, format!("it said {}", quoted(&m.what.text)))))
+        .evidence_of(said.map(|m| (m.id, view.said_by(m))))
         .evidence_of(compile.map(|c| {
             (
                 c.id,

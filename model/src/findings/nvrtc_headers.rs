@@ -6,9 +6,10 @@
 
 use super::{
     Draft, View,
+    aftermath::Aftermath,
     arch_unsupported::nvrtc_version,
     view::{Known, exit_words, is_failure},
-    words::{directory, name, quoted},
+    words::{directory, name},
 };
 use crate::{
     fold::{Process, ProcessIndex},
@@ -35,6 +36,7 @@ struct Included {
     used: u64,
     failure: u64,
     words: String,
+    came: Aftermath,
 }
 
 pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
@@ -90,6 +92,7 @@ fn by_options(view: &View<'_>, process: &Process) -> Option<Included> {
             used: call.id,
             failure: call.id,
             words: words.clone(),
+            came: Aftermath::of_work(view, call, &["nvrtcCompileProgram"]),
         })
     })
 }
@@ -139,6 +142,7 @@ fn by_compiler(view: &View<'_>, process: ProcessIndex) -> Option<Included> {
                 used,
                 failure: view.exit_event(tool.process.index).unwrap_or(used),
                 words: exit_words(exit),
+                came: Aftermath::of_tool(view, tool),
             })
         })
 }
@@ -168,19 +172,20 @@ fn differ(
     let header = included.header.version.without_patch();
     let version = version.without_patch();
     let asker = asker::of_call(view.model, &[], None, Some(process.index));
-    let mut draft = Draft::error("nvrtc-headers-differ")
+    let mut draft = Draft::of("nvrtc-headers-differ", included.came.of_a_refusal())
         .component(&asker.component)
         .title(format!("NVRTC {version} was given headers of {header}"))
         .cause(format!(
-            "NVRTC {version} ({path}) and headers of {header} ({}) came together, and the compile failed: {}.",
+            "NVRTC {version} ({path}) and headers of {header} ({}) came together, and the compile failed ({}).",
             included.directory,
-            quoted(&included.words)
+            included.words.trim()
         ))
-        .evidence(loaded, format!("{path} was mapped"))
+        .evidence(loaded, format!("{path} was loaded"))
         .evidence(event, format!("NVRTC is {version}"))
         .evidence(included.used, format!("{} was the include directory", included.directory))
-        .evidence(included.header.event, format!("its headers state {} ({})", included.header.version, included.header.from))
+        .evidence(included.header.event, format!("the headers in {} state {} ({})", included.directory, included.header.version, included.header.from))
         .evidence(included.failure, included.words.clone())
+        .told_aftermath(view, Some(process.index), included.came)
         .in_process(process.pid);
     let root = prefix(view.real(path));
     let unset: Vec<&str> = WHERE

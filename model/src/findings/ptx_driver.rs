@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::{Draft, View, view::Known, words::quoted};
+use super::{Draft, View, aftermath::Aftermath, view::Known};
 use crate::{
     event::Call,
     fold::Seen,
@@ -50,7 +50,8 @@ fn by_call(view: &View<'_>, call: &Seen<Arc<Call>>) -> Draft {
         call.process,
     );
     let has_cubin = image.is_some_and(|i| i.archs.iter().any(|a| a.starts_with("sm_")));
-    let mut draft = described(isa, driver.as_ref(), Severity::Error)
+    let came = Aftermath::of_work(view, call, LOADS);
+    let mut draft = described(isa, driver.as_ref(), came.of_a_refusal())
         .component(&asker.component)
         .cause(if has_cubin {
             "None of the cubins in the image fits this GPU, so that the driver had to compile the PTX, and refused (222)."
@@ -72,7 +73,7 @@ fn by_call(view: &View<'_>, call: &Seen<Arc<Call>>) -> Draft {
         )
         .in_process(call.pid);
     if let Some(sentence) = asker.sentence() {
-        draft = draft.cause(format!("Asked by {sentence}."));
+        draft = draft.cause(format!("The request came from {sentence}."));
     }
     if let Some(fact) = call
         .what
@@ -91,6 +92,7 @@ fn by_call(view: &View<'_>, call: &Seen<Arc<Call>>) -> Draft {
                 format!("{} was built with {built}", fact.what.path),
             );
     }
+    draft = draft.told_aftermath(view, call.process, came);
     draft = remedies(view, draft, driver.as_ref(), isa);
     draft.proven_if(
         isa.is_some() && driver.is_some(),
@@ -112,13 +114,12 @@ fn by_message(view: &View<'_>) -> Vec<Draft> {
     let process = message.process;
     let driver = view.driver_cuda(process);
     let asker = asker::of_call(view.model, &[], None, process);
-    let draft = described(None, driver.as_ref(), Severity::Error)
+    let runs_on = process.is_some_and(|p| view.exit_of(p).is_none());
+    let severity = Aftermath::of_gpu_use(view, process).of_a_sentence(runs_on);
+    let draft = described(None, driver.as_ref(), severity)
         .component(&asker.component)
-        .cause(format!("It said {}.", quoted(&message.what.text)))
-        .evidence(
-            message.id,
-            format!("it said {}", quoted(&message.what.text)),
-        )
+        .cause(format!("{}.", view.said_by(message)))
+        .evidence(message.id, view.said_by(message))
         .in_process(message.pid)
         .missing("the load of the image");
     vec![remedies(view, draft, driver.as_ref(), None)]

@@ -7,7 +7,7 @@ use super::{
     Draft, View,
     arch_unsupported::speaks_for,
     view::{Tool, exit_words, is_failure},
-    words::{quoted, tool_rule},
+    words::tool_rule,
 };
 use crate::{
     component,
@@ -55,7 +55,7 @@ fn refused(view: &View<'_>, ptxas: &Tool<'_>) -> Vec<Draft> {
     let draft = Draft::error("ptxas-shadowed")
         .component(&asker.component)
         .title(format!(
-            "{} from PATH came before the {} that would have done",
+            "{} from PATH was taken instead of ptxas {}, which would have worked",
             ptxas.named(),
             better.version
         ))
@@ -70,10 +70,7 @@ fn refused(view: &View<'_>, ptxas: &Tool<'_>) -> Vec<Draft> {
         ))
         .cause(sentence(isa, reads, ptxas))
         .evidence(ptxas.process.id, format!("{} ran", ptxas.path()))
-        .evidence(
-            message.id,
-            format!("it said {}", quoted(&message.what.text)),
-        )
+        .evidence(message.id, view.said_by(message))
         .evidence(
             better.event,
             format!("ptxas {} exists at {}", better.version, better.path),
@@ -113,10 +110,7 @@ fn too_old(
         ))
         .cause(sentence(isa, reads, ptxas))
         .evidence(ptxas.process.id, format!("{} ran", ptxas.path()))
-        .evidence(
-            message.id,
-            format!("it said {}", quoted(&message.what.text)),
-        )
+        .evidence(message.id, view.said_by(message))
         .evidence_of(version_evidence(ptxas))
         .evidence_of(
             view.exit_event(ptxas.process.index)
@@ -170,7 +164,12 @@ fn version_evidence(ptxas: &Tool<'_>) -> Option<(u64, String)> {
     let known = ptxas.version.as_ref()?;
     Some((
         known.event,
-        format!("its release is {} ({})", known.version, known.from),
+        format!(
+            "{} is release {} ({})",
+            ptxas.path(),
+            known.version,
+            known.from
+        ),
     ))
 }
 

@@ -7,6 +7,7 @@
 
 use super::{
     Draft, View,
+    aftermath::Aftermath,
     provider::{self, Failure, Reason},
     words::{library_rule, name, quoted},
 };
@@ -110,7 +111,7 @@ fn unsatisfied(view: &View<'_>, failure: &Failure<'_>) -> Vec<Draft> {
             .evidence(
                 answered.event,
                 format!(
-                    "{} was mapped, {}",
+                    "{} was loaded, {}",
                     answered.path,
                     library_rule(answered.rule, &answered.detail)
                 ),
@@ -121,10 +122,7 @@ fn unsatisfied(view: &View<'_>, failure: &Failure<'_>) -> Vec<Draft> {
                     format!("{} is {} ({})", answered.path, k.version, k.from),
                 )
             }))
-            .evidence_of(
-                provider::said_so(view, failure)
-                    .map(|m| (m.id, format!("it said {}", quoted(&m.what.text)))),
-            )
+            .evidence_of(provider::said_so(view, failure).map(|m| (m.id, view.said_by(m))))
             .in_process(failure.pid)
     };
     let lacks = format!(
@@ -277,7 +275,6 @@ fn refused_release<'a>(view: &View<'a>, library: &Seen<Loaded>) -> Option<&'a Se
         "at least",
     ];
     let process = library.process?;
-    view.failed_line(process)?;
     let part = view.part_of(&library.what.path).to_owned();
     view.messages().find(|m| {
         let text = m.what.text.to_ascii_lowercase();
@@ -315,11 +312,10 @@ fn shadows(view: &View<'_>) -> Vec<Draft> {
             library.process,
         );
         let said = refused_release(view, library);
-        let severity = if said.is_some() {
-            Severity::Error
-        } else {
-            Severity::Note
-        };
+        // That another copy would have come by RUNPATH agrees with the sentence.
+        let severity = said.map_or(Severity::Note, |_| {
+            Aftermath::of_process(view, library.process).of_a_sentence(true)
+        });
         drafts.push(
             Draft::of("library-shadowed-by-ld-library-path", severity)
                 .component(&asker.component)
@@ -330,15 +326,15 @@ fn shadows(view: &View<'_>) -> Vec<Draft> {
                     would.version.without_patch()
                 ))
                 .cause(format!(
-                    "{} ({}) was mapped through LD_LIBRARY_PATH; RUNPATH would have given {} ({}).",
+                    "{} ({}) was loaded through LD_LIBRARY_PATH; RUNPATH would have given {} ({}).",
                     loaded.path, has.version, other.path, would.version
                 ))
                 .cause(match said {
-                    Some(message) => format!("It was refused: {}.", quoted(&message.what.text)),
+                    Some(message) => format!("{}.", view.said_by(message)),
                     None => "Nothing failed of it.".to_owned(),
                 })
-                .evidence_of(said.map(|m| (m.id, format!("it said {}", quoted(&m.what.text)))))
-                .evidence(library.id, format!("{} was mapped", loaded.path))
+                .evidence_of(said.map(|m| (m.id, view.said_by(m))))
+                .evidence(library.id, format!("{} was loaded", loaded.path))
                 .evidence(would.event, format!("{} is {}", other.path, would.version))
                 .remedy(format!(
                     "Take {} out of LD_LIBRARY_PATH if {} was meant.",

@@ -6,6 +6,7 @@
 
 use super::{
     Draft, View,
+    aftermath::Aftermath,
     arch_unsupported::speaks_for,
     toolkit_mixed::root_of,
     view::{Tool, exit_words, is_failure},
@@ -106,7 +107,8 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
 fn libdevice(view: &View<'_>) -> Option<Draft> {
     let said = view.said(&["libdevice-missing"]).last()?;
     let process = said.process?;
-    view.failed_line(process)?;
+    // XLA says so at its start on many a machine that then never needs it.
+    let severity = Aftermath::of_process(view, Some(process)).of_a_sentence(false);
     let missing: Vec<(u64, &str)> = view
         .model
         .accesses()
@@ -120,7 +122,7 @@ fn libdevice(view: &View<'_>) -> Option<Draft> {
         Some(root).filter(|r| r.starts_with('/'))
     });
     let asker = asker::of_call(view.model, &[], None, Some(process));
-    let mut draft = Draft::error("toolkit-incomplete")
+    let mut draft = Draft::of("toolkit-incomplete", severity)
         .component(&asker.component)
         .title(match root {
             Some(root) => format!("The toolkit at {root} has no libdevice"),
@@ -137,7 +139,7 @@ fn libdevice(view: &View<'_>) -> Option<Draft> {
             },
             quoted(&said.what.text)
         ))
-        .evidence(said.id, format!("it said {}", quoted(&said.what.text)))
+        .evidence(said.id, view.said_by(said))
         .in_process(said.pid);
     for (event, path) in missing.iter().take(4) {
         draft = draft.evidence(*event, format!("{path} gave ENOENT"));
@@ -265,10 +267,7 @@ fn missing_header(
                 "The compile stopped: {}.",
                 quoted(&message.what.text)
             ))
-            .evidence(
-                message.id,
-                format!("it said {}", quoted(&message.what.text)),
-            );
+            .evidence(message.id, view.said_by(message));
     }
     for (event, place) in looked.iter().take(4) {
         draft = draft.evidence(*event, format!("{place}/{header} gave ENOENT"));
@@ -280,7 +279,12 @@ fn missing_header(
         if let Some(known) = &nvcc.version {
             draft = draft.evidence(
                 known.event,
-                format!("its release is {} ({})", known.version, known.from),
+                format!(
+                    "{} is release {} ({})",
+                    nvcc.path(),
+                    known.version,
+                    known.from
+                ),
             );
         }
         draft = lone_symlink(view, draft, nvcc.path(), header);
@@ -485,7 +489,7 @@ fn link_libraries(view: &View<'_>) -> Vec<Draft> {
                 quoted(&message.what.text)
             ))
             .cause("A toolkit from wheels has lib instead of lib64 and only names with a version (libcudart.so.13).")
-            .evidence(message.id, format!("it said {}", quoted(&message.what.text)))
+            .evidence(message.id, view.said_by(message))
             .in_process(message.pid)
             .proven();
         if let Some(linker) = linker {
@@ -494,7 +498,7 @@ fn link_libraries(view: &View<'_>) -> Vec<Draft> {
                 format!("{} was run with -l{library}", linker.path()),
             );
         }
-        let not = root.unwrap_or_default();
+        let not = root.clone().unwrap_or_default();
         draft = match view
             .offer("nvcc", "", |_| true)
             .filter(|o| o.kind == "system" && o.root != not)
@@ -505,9 +509,12 @@ fn link_libraries(view: &View<'_>) -> Vec<Draft> {
                     o.root, o.version
                 ))
                 .evidence(o.event, format!("nvcc {} exists at {}", o.version, o.path)),
-            None => draft.remedy(format!(
-                "Use a toolkit with lib64/lib{library}.so, or make that link in {place}."
-            )),
+            None => draft.remedy(match &root {
+                Some(root) => format!(
+                    "Set CUDA_HOME to a toolkit with lib64/lib{library}.so, or make the names that are missing: ln -s lib {root}/lib64 and ln -s lib{library}.so.N {root}/lib/lib{library}.so, N being the number that is there."
+                ),
+                None => format!("Set CUDA_HOME to a toolkit with lib64/lib{library}.so."),
+            }),
         };
         drafts.push(draft);
     }
@@ -555,7 +562,7 @@ fn inner_programs(view: &View<'_>) -> Vec<Draft> {
                 ))
                 .evidence(nvcc.process.id, format!("{} ran", nvcc.path()))
                 .evidence_of(failure.map(|f| (f.id, format!("exec of {} failed", f.what.path))))
-                .evidence_of(said.map(|m| (m.id, format!("it said {}", quoted(&m.what.text)))))
+                .evidence_of(said.map(|m| (m.id, view.said_by(m))))
                 .in_process(nvcc.process.pid)
                 .in_process(view.origin(nvcc.process).pid)
                 .remedy(format!(

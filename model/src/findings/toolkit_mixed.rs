@@ -86,7 +86,7 @@ fn older_linker(view: &View<'_>) -> Option<Draft> {
             quoted(&said.what.text)
         ))
         .evidence(tool.process.id, format!("{} ran, {rule}", tool.path()))
-        .evidence(said.id, format!("it said {}", quoted(&said.what.text)))
+        .evidence(said.id, view.said_by(said))
         .in_process(tool.process.pid)
         .in_process(view.origin(tool.process).pid);
     let compiler = view.tools_of(Kind::Nvcc).find(|t| {
@@ -194,12 +194,20 @@ fn differ(
         )
         .evidence(
             known.event,
-            format!("its release is {} ({})", known.version, known.from),
+            format!(
+                "{} is release {} ({})",
+                nvcc.path(),
+                known.version,
+                known.from
+            ),
         )
         .evidence(access.id, format!("{} was read", access.what.path))
         .evidence(
             header.event,
-            format!("it states {} ({})", header.version, header.from),
+            format!(
+                "{} states {} ({})",
+                access.what.path, header.version, header.from
+            ),
         );
     draft = if mixed {
         draft.cause(format!(
@@ -221,10 +229,7 @@ fn differ(
                 "The pair was refused: {}.",
                 quoted(&message.what.text)
             ))
-            .evidence(
-                message.id,
-                format!("it said {}", quoted(&message.what.text)),
-            );
+            .evidence(message.id, view.said_by(message));
     } else if let Some(exit) = failed {
         draft = draft
             .cause(format!("The compile failed ({}).", exit_words(exit)))

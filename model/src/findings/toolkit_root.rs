@@ -185,7 +185,7 @@ fn malformed(
             format!("{} gave {}", a.what.path, errno_words(a.what.errno)),
         )
     }));
-    draft = draft.evidence_of(said.map(|m| (m.id, format!("it said {}", quoted(&m.what.text)))));
+    draft = draft.evidence_of(said.map(|m| (m.id, view.said_by(m))));
     draft = draft.evidence_of(
         shell.and_then(|p| Some((view.exit_event(p.index)?, "exit status 127".to_owned()))),
     );

@@ -7,7 +7,7 @@
 use super::{
     Draft, View,
     view::{exit_words, is_failure, release_of},
-    words::{quoted, tool_rule},
+    words::tool_rule,
 };
 use crate::{report::Severity, resolve::tool::Kind};
 
@@ -132,20 +132,17 @@ fn believed_and_used(view: &View<'_>) -> Vec<Draft> {
                 used.named()
             ))
             .evidence(believed.process.id, format!("{} was asked", believed.path()))
-            .evidence(a.event, format!("it is {}", a.version))
+            .evidence(a.event, format!("{} is release {}", believed.path(), a.version))
             .evidence(used.process.id, format!("{} compiled", used.path()))
-            .evidence(b.event, format!("it is {}", b.version))
+            .evidence(b.event, format!("{} is release {}", used.path(), b.version))
             .in_process(view.origin(used.process).pid);
         if let Some(exit) = exit {
             draft = draft.cause(format!("The compile failed ({}).", exit_words(exit)));
         }
         if let Some(message) = said {
             draft = draft
-                .cause(format!("It said {}.", quoted(&message.what.text)))
-                .evidence(
-                    message.id,
-                    format!("it said {}", quoted(&message.what.text)),
-                );
+                .cause(format!("{}.", view.said_by(message)))
+                .evidence(message.id, view.said_by(message));
         }
         drafts.push(
             draft

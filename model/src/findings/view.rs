@@ -322,6 +322,25 @@ impl<'a> View<'a> {
         })
     }
 
+    /// Who said something and what: `nvcc said "…"`, `app.py read from a tool "…"`.
+    pub fn said_by(&self, message: &Seen<Message>) -> String {
+        let text = super::words::quoted(&message.what.text);
+        let speaker = message
+            .process
+            .and_then(|p| self.model.process(p))
+            .map(|p| match Kind::of(p.name()) {
+                Some(_) => p.name().to_owned(),
+                None => asker::of_call(self.model, &[], None, Some(p.index)).component,
+            })
+            .filter(|name| !name.is_empty() && !name.starts_with(['<', '-']))
+            .unwrap_or_else(|| "the program".to_owned());
+        match message.what.stream.as_str() {
+            // What a tool wrote is heard where it is read.
+            "pipe" => format!("{speaker} read from a tool {text}"),
+            _ => format!("{speaker} said {text}"),
+        }
+    }
+
     /// Whether a message came from a process, from one below it or from one above it.
     pub fn concerns(&self, message: &Seen<Message>, process: ProcessIndex) -> bool {
         message.process.is_some_and(|p| self.related(p, process))

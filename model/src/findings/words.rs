@@ -2,7 +2,7 @@
 
 use crate::{
     event::{Candidate, Outcome, Rule},
-    resolve::tool::Found,
+    resolve::tool::{Found, OWN_COPY},
 };
 
 /// A message as it is quoted: one line, without the noise at its ends, at most 200 characters.
@@ -24,6 +24,7 @@ pub(crate) fn tool_rule(found: &Found) -> String {
         }
         Rule::Path => format!("as the first of that name on PATH ({detail})"),
         Rule::DefaultDirectory => format!("in the default directory {detail}"),
+        Rule::Bundled if detail == OWN_COPY => "the copy that it brings along".to_owned(),
         Rule::Bundled => format!("bundled: {detail}"),
         Rule::Wheel => format!("from the wheel {detail}"),
         Rule::Conda => format!("from the conda environment {detail}"),
@@ -44,13 +45,18 @@ pub(crate) fn library_rule(rule: Rule, detail: &str) -> String {
         Rule::LdSoCache => "through the loader cache (ld.so.cache)",
         Rule::LdDefaultDirectory => "in a default directory of the loader",
         Rule::AbsolutePath => "asked for by its path",
-        Rule::AlreadyLoaded => "since it was mapped already",
+        Rule::AlreadyLoaded => "since it was loaded already",
         Rule::Preload => "through LD_PRELOAD",
         Rule::Unknown => "by a rule that was not seen",
         other => other.word(),
     };
+    let names_itself = base
+        .strip_prefix("through ")
+        .is_some_and(|word| detail.starts_with(word));
     if detail.is_empty() || detail.starts_with(base) {
         base.to_owned()
+    } else if names_itself {
+        format!("through {detail}")
     } else {
         format!("{base} ({detail})")
     }

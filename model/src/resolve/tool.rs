@@ -76,6 +76,9 @@ fn is_host_compiler(name: &str) -> bool {
     )
 }
 
+/// What is said of a copy that a package brings along without a name of its own.
+pub(crate) const OWN_COPY: &str = "its own copy";
+
 /// By which rule a tool was found, and what decided.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Found {
@@ -154,7 +157,7 @@ fn decide(
             return (
                 Rule::Bundled,
                 owner.map_or_else(
-                    || "its own copy".to_owned(),
+                    || OWN_COPY.to_owned(),
                     |o| format!("the copy that {o} carries"),
                 ),
             );
