@@ -438,7 +438,24 @@ const TRACKERS: &[Case] = &[
 const HEALTHY: &[(&str, usize)] = &[
     ("s59-healthy-oddities", 18),
     ("s60-more-healthy-oddities", 14),
+    ("s70-source-is-newer", 3),
 ];
+
+#[test]
+fn a_build_that_ran_since_its_source_is_newer_says_so() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let reports = reports_of("s70-source-is-newer", place.path());
+    let why: Vec<Option<String>> = reports
+        .iter()
+        .map(|(report, directory)| {
+            let nvcc = report.builds.iter().find(|b| b.tool == "nvcc");
+            let why = nvcc.expect("nvcc ran").why.as_ref();
+            why.map(|w| w.replace(directory.as_str(), "$W"))
+        })
+        .collect();
+    let newer = "rebuilt since $W/src/page.cu is newer than $W/out/page.o, by 1 h 30 min";
+    assert_eq!(why, [None, Some(newer.to_owned()), None]);
+}
 
 #[test]
 fn what_the_trackers_report_has_its_verdict() {

@@ -7,11 +7,13 @@ pub mod answer;
 mod handed;
 pub mod message;
 mod options;
+mod rebuilt;
 mod shell;
 
 pub use answer::{VersionAnswer, read_arch_list, read_version};
 pub use handed::{HANDED_OVER, Handed, handed_over};
 pub use message::{Message, meanings};
+pub use rebuilt::{REBUILT_SINCE, made_of};
 pub use shell::{Simple, commands as shell_commands};
 
 use crate::toolkit::{Arch, Part, is_host_compiler};
@@ -37,13 +39,16 @@ pub enum Tool {
     Cuobjdump,
     Nvdisasm,
     Bin2c,
+    Nvprune,
     /// gcc, g++, clang, cc, c++ and their spellings with a version or target.
     HostCompiler,
-    /// A host compiler's own stage: cc1, cc1plus.
+    /// A host compiler's own stage: cc1, cc1plus, cpp.
     CompilerStage,
     Assembler,
     /// ld and collect2.
     Linker,
+    /// What packs or changes objects: ar, objcopy, strip.
+    ObjectTool,
     Ninja,
     Make,
     Cmake,
@@ -51,6 +56,8 @@ pub enum Tool {
     Ldconfig,
     NvidiaSmi,
     Shell,
+    /// What starts the program that follows it: env, ccache, timeout.
+    Launcher,
     Python,
     Other,
 }
@@ -172,7 +179,21 @@ impl ToolCommand {
     }
 }
 
-/// The kind of program that a path or name stands for.
+/// A path made absolute against a working directory. Nothing is looked up: `..` and links stay.
+#[must_use]
+pub fn absolute(cwd: &str, path: &str) -> String {
+    if path.starts_with('/') {
+        path.to_owned()
+    } else {
+        format!(
+            "{}/{}",
+            cwd.trim_end_matches('/'),
+            path.trim_start_matches("./")
+        )
+    }
+}
+
+/// The kind of program that a path or name stands for: the one table of the tools that are known.
 #[must_use]
 pub fn tool_of(program: &str) -> Tool {
     let name = program.rsplit('/').next().unwrap_or(program);
@@ -190,17 +211,21 @@ pub fn tool_of(program: &str) -> Tool {
         _ => {}
     }
     match name {
+        "nvprune" => Tool::Nvprune,
         "cc1" | "cc1plus" | "cpp" => Tool::CompilerStage,
         "as" => Tool::Assembler,
         "ld" | "ld.bfd" | "ld.gold" | "ld.lld" | "ld.mold" | "mold" | "lld" | "collect2" => {
             Tool::Linker
         }
+        "ar" | "ranlib" | "objcopy" | "strip" | "lto-wrapper" => Tool::ObjectTool,
         "make" | "gmake" => Tool::Make,
         "cmake" => Tool::Cmake,
         "which" => Tool::Which,
         "ldconfig" | "ldconfig.real" => Tool::Ldconfig,
         "nvidia-smi" => Tool::NvidiaSmi,
         "sh" | "bash" | "dash" | "zsh" | "ksh" | "busybox" => Tool::Shell,
+        "env" | "ccache" | "sccache" | "distcc" | "icecc" | "nohup" | "setsid" | "nice"
+        | "stdbuf" | "time" | "timeout" => Tool::Launcher,
         name if name.starts_with("python") => Tool::Python,
         name if is_host_compiler(name) => Tool::HostCompiler,
         _ => Tool::Other,
@@ -230,7 +255,7 @@ fn parse_words(words: &[&str], depth: u32) -> ToolCommand {
                 .map(|word| (*word).to_owned())
                 .collect();
         }
-        Tool::Other | Tool::Python => {
+        Tool::Other | Tool::Python | Tool::Launcher => {
             if let Some(started) = launched(program, arguments).filter(|_| depth < MAX_DEPTH) {
                 let inner = parse_words(started, depth + 1);
                 command.purpose = inner.purpose;

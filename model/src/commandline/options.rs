@@ -199,7 +199,11 @@ const GLUED_BUILD: &[(&str, Field)] = &[
 const fn is_host(tool: Tool) -> bool {
     matches!(
         tool,
-        Tool::HostCompiler | Tool::CompilerStage | Tool::Assembler | Tool::Linker
+        Tool::HostCompiler
+            | Tool::CompilerStage
+            | Tool::Assembler
+            | Tool::Linker
+            | Tool::ObjectTool
     )
 }
 

@@ -3,7 +3,7 @@
 use indexmap::IndexSet;
 
 use super::*;
-use crate::{findings, fold::Model, resolve};
+use crate::{commandline::REBUILT_SINCE, findings, fold::Model, resolve};
 
 impl Model {
     /// The answer so far. Can be asked for at any time; the model stays as it is.
@@ -71,11 +71,15 @@ impl Model {
     }
 
     /// The notes on the trace, each text once, the first hundred of them. What a source says of its own inner workings
-    /// (calls that it only counted, functions of which it sees not every return) stays in the trace.
+    /// (calls that it only counted, functions of which it sees not every return) stays in the trace, and why a compile
+    /// ran again is told with the build.
     fn note_texts(&self) -> Vec<String> {
         let mut texts = IndexSet::new();
         for note in self.notes() {
-            let is_inner = matches!(note.what.about.as_str(), "counted" | "probe");
+            let is_inner = matches!(
+                note.what.about.as_str(),
+                "counted" | "probe" | REBUILT_SINCE
+            );
             if !is_inner && texts.len() < 100 {
                 texts.insert(note.what.text.clone());
             }

@@ -296,6 +296,9 @@ pub struct Build {
     pub duration_ns: Option<u64>,
     /// What it said last, when it failed.
     pub message: Option<String>,
+    /// Why it ran again, where that was seen: `rebuilt since /s/page.cu is newer than /c/page.cuda.o`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
     /// What was seen of it.
     pub events: Vec<EventId>,
 }

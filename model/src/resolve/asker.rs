@@ -11,7 +11,7 @@ use crate::{
     fold::{Model, Process},
 };
 
-use super::{caches::absolute, tool};
+use super::{absolute, tool};
 
 /// Who asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -7,6 +7,7 @@ use super::{
     tool::{self, Kind},
 };
 use crate::{
+    commandline::REBUILT_SINCE,
     fold::{Model, Process, ProcessIndex},
     report::Build,
 };
@@ -51,6 +52,7 @@ pub fn builds(model: &Model) -> Vec<Build> {
             exit: process.exit,
             duration_ns: process.end.map(|end| end.saturating_sub(process.start)),
             message: message_of(model, process),
+            why: why(model, process),
             events: [Some(process.id), process.exit_event]
                 .into_iter()
                 .flatten()
@@ -156,6 +158,15 @@ pub(crate) fn archs_of(arguments: &[String]) -> Vec<String> {
         }
     }
     archs
+}
+
+/// Why it ran again: what the collector saw of its source and its output when it began.
+fn why(model: &Model, process: &Process) -> Option<String> {
+    let note = model
+        .notes()
+        .iter()
+        .find(|note| note.process == Some(process.index) && note.what.about == REBUILT_SINCE)?;
+    Some(note.what.text.clone())
 }
 
 /// The last thing that a failed tool said.

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use indexmap::IndexMap;
 
 use crate::{
+    commandline::absolute,
     event::FileOp,
     fold::Model,
     report::{Artifact, Build, Cache},
@@ -117,17 +118,4 @@ fn written<'a>(model: &'a Model, builds: &'a [Build]) -> HashSet<String> {
         }
     }
     written
-}
-
-/// A path made absolute against a working directory.
-pub(crate) fn absolute(cwd: &str, path: &str) -> String {
-    if path.starts_with('/') {
-        path.to_owned()
-    } else {
-        format!(
-            "{}/{}",
-            cwd.trim_end_matches('/'),
-            path.trim_start_matches("./")
-        )
-    }
 }

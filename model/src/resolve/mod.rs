@@ -10,9 +10,9 @@ mod components;
 pub mod tool;
 mod toolkits;
 
+pub(crate) use crate::commandline::absolute;
 pub use builds::builds;
 pub(crate) use builds::{archs_of, is_question};
-pub(crate) use caches::absolute;
 pub use caches::caches;
 pub use components::components;
 pub use toolkits::toolkits;

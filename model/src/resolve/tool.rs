@@ -1,6 +1,7 @@
 //! Build tools: which programs they are, and by which rule one of them was found.
 
 use crate::{
+    commandline::{Tool, tool_of},
     event::{Candidate, EventId, Outcome, Rule},
     fold::{Model, Process},
 };
@@ -20,27 +21,31 @@ pub enum Kind {
     HostTool,
     /// ninja, make, cmake.
     BuildSystem,
-    /// A shell, `env`, `which`, a compiler launcher: runs what it is told.
+    /// A shell, `which`, a launcher such as `env` or ccache: runs what it is told.
     Shell,
 }
 
 impl Kind {
     /// The kind of a program by its file name; `None` when it is no build tool.
     pub fn of(name: &str) -> Option<Kind> {
-        Some(match name {
-            "nvcc" | "nvcc.bin" => Kind::Nvcc,
-            "ptxas" | "ptxas-blackwell" => Kind::Ptxas,
-            "cicc" | "fatbinary" | "cudafe++" | "nvlink" | "bin2c" | "cuobjdump" | "nvdisasm"
-            | "nvprune" => Kind::CudaTool,
-            "cc1" | "cc1plus" | "as" | "ld" | "collect2" | "lto-wrapper" | "ld.bfd" | "ld.gold"
-            | "ld.lld" | "lld" | "ld.mold" | "mold" | "ar" | "objcopy" | "strip" | "ranlib" => {
+        Some(match tool_of(name) {
+            Tool::Nvcc => Kind::Nvcc,
+            Tool::Ptxas => Kind::Ptxas,
+            Tool::Cicc
+            | Tool::Cudafe
+            | Tool::Nvlink
+            | Tool::Fatbinary
+            | Tool::Cuobjdump
+            | Tool::Nvdisasm
+            | Tool::Bin2c
+            | Tool::Nvprune => Kind::CudaTool,
+            Tool::HostCompiler => Kind::HostCompiler,
+            Tool::CompilerStage | Tool::Assembler | Tool::Linker | Tool::ObjectTool => {
                 Kind::HostTool
             }
-            "ninja" | "make" | "gmake" | "cmake" => Kind::BuildSystem,
-            "sh" | "dash" | "bash" | "env" | "which" | "ccache" | "sccache" | "timeout"
-            | "nice" | "time" => Kind::Shell,
-            _ if is_host_compiler(name) => Kind::HostCompiler,
-            _ => return None,
+            Tool::Ninja | Tool::Make | Tool::Cmake => Kind::BuildSystem,
+            Tool::Shell | Tool::Launcher | Tool::Which => Kind::Shell,
+            Tool::Ldconfig | Tool::NvidiaSmi | Tool::Python | Tool::Other => return None,
         })
     }
 
@@ -53,27 +58,6 @@ impl Kind {
             _ => None,
         }
     }
-}
-
-/// `gcc`, `g++-12`, `x86_64-linux-gnu-gcc-13`, `clang++`, `nvc++`, `icpx` …
-fn is_host_compiler(name: &str) -> bool {
-    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
-    // Packagers put wrappers before the real thing and rename it.
-    let stem = stem.trim_end_matches("-real").trim_end_matches(".real");
-    let last = stem.rsplit("-linux-gnu-").next().unwrap_or(stem);
-    matches!(
-        last,
-        "cc" | "c++"
-            | "gcc"
-            | "g++"
-            | "clang"
-            | "clang++"
-            | "cpp"
-            | "nvc++"
-            | "nvc"
-            | "icx"
-            | "icpx"
-    )
 }
 
 /// What is said of a copy that a package brings along without a name of its own.
@@ -364,8 +348,37 @@ mod tests {
         ] {
             assert_eq!(Kind::of(name), Some(Kind::HostCompiler), "{name}");
         }
-        for name in ["python3", "gccgo", "app"] {
+        for name in [
+            "python3",
+            "gccgo",
+            "app",
+            "ldconfig",
+            "libcudart.so.13",
+            "nvcc.profile",
+        ] {
             assert_eq!(Kind::of(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn tools_of_a_toolkit_and_what_runs_them() {
+        for (name, kind) in [
+            ("nvcc", Kind::Nvcc),
+            ("nvcc-12.8", Kind::Nvcc),
+            ("nvcc.bin", Kind::Nvcc),
+            ("ptxas-blackwell", Kind::Ptxas),
+            ("cudafe++", Kind::CudaTool),
+            ("nvprune", Kind::CudaTool),
+            ("cc1plus", Kind::HostTool),
+            ("ld.mold", Kind::HostTool),
+            ("lto-wrapper", Kind::HostTool),
+            ("ninja", Kind::BuildSystem),
+            ("sh", Kind::Shell),
+            ("env", Kind::Shell),
+            ("sccache", Kind::Shell),
+            ("which", Kind::Shell),
+        ] {
+            assert_eq!(Kind::of(name), Some(kind), "{name}");
         }
     }
 

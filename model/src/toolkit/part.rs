@@ -262,12 +262,16 @@ pub fn is_host_compiler(name: &str) -> bool {
     let versioned = name
         .trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
         .trim_end_matches('-');
+    // Packagers put wrappers before the real thing and rename it.
+    let versioned = versioned
+        .trim_end_matches("-real")
+        .trim_end_matches(".real");
     let base = versioned
         .rsplit_once('-')
         .map_or(versioned, |(_, last)| last);
     matches!(
         base,
-        "cc" | "c++" | "gcc" | "g++" | "clang" | "clang++" | "icpx" | "nvc++"
+        "cc" | "c++" | "gcc" | "g++" | "clang" | "clang++" | "icx" | "icpx" | "nvc" | "nvc++"
     )
 }
 

@@ -400,6 +400,7 @@ fn compile(output: &str, root: &str) -> Vec<Build> {
             exit: exit(0),
             duration_ns: Some(took * 1_000_000),
             message: None,
+            why: None,
             events: vec![500 + u64::from(id)],
         };
     vec![

@@ -11,10 +11,11 @@ use crossbeam_channel::Sender;
 use indexmap::IndexMap;
 use jittrace_model::{
     Model,
-    commandline::{HANDED_OVER, handed_over},
+    commandline::{self, HANDED_OVER, REBUILT_SINCE, Tool, absolute, handed_over, made_of},
     event::{Body, Event, EventId, Fact, Note, ProcessExit, ProcessStart, PythonStack, Source},
     log::{Header, Writer},
     redact::Redactor,
+    report::phrase,
     resolve::tool,
 };
 
@@ -159,7 +160,11 @@ impl Desk {
         };
         let time = draft.time;
         let id = self.write(draft, source);
-        if begun && let Some(note) = self.handed_over(pid) {
+        let notes = match begun {
+            true => [self.handed_over(pid), self.rebuilt_since(pid)],
+            false => [None, None],
+        };
+        for note in notes.into_iter().flatten() {
             self.write(
                 Draft {
                     time,
@@ -320,6 +325,34 @@ impl Desk {
         })
     }
 
+    /// Why a compile runs again: a source that is newer than what was made of it the last time, by ninja's rule. Asked
+    /// when the compiler has just begun; if it was faster than this look, its output is newer and nothing is said.
+    fn rebuilt_since(&self, pid: u32) -> Option<Note> {
+        let process = self.model.process(self.model.current_process(pid)?)?;
+        let mut command = vec![process.program.as_str()];
+        command.extend(process.arguments().iter().map(String::as_str));
+        let (output, sources) = made_of(&commandline::parse(&command), &process.what.cwd)?;
+        // What nvcc hands to the host compiler is made in this run.
+        let above = std::iter::successors(process.parent, |p| self.model.process(*p)?.parent);
+        let is_inner = above
+            .filter_map(|p| self.model.process(p))
+            .any(|p| commandline::tool_of(p.name()) == Tool::Nvcc);
+        if is_inner {
+            return None;
+        }
+        let modified = |path: &str| std::fs::metadata(path).ok()?.modified().ok();
+        let made = modified(&output)?;
+        let (source, newer) = sources.into_iter().find_map(|source| {
+            let newer = modified(&source)?.duration_since(made).ok()?;
+            (!newer.is_zero()).then_some((source, newer))
+        })?;
+        let by = phrase::duration(u64::try_from(newer.as_nanos()).unwrap_or(u64::MAX));
+        Some(Note {
+            about: REBUILT_SINCE.to_owned(),
+            text: format!("rebuilt since {source} is newer than {output}, by {by}"),
+        })
+    }
+
     /// A process ended with the loader's status and without a word: what of CUDA the loader missed. `start` is how it
     /// began, for one that did not live to say so.
     pub(super) fn ended_by_loader(
@@ -379,7 +412,7 @@ impl Desk {
             };
             let start = ProcessStart {
                 ppid: parent,
-                exe: below(&process.what.cwd, &path),
+                exe: absolute(&process.what.cwd, &path),
                 argv,
                 cwd: process.what.cwd.clone(),
                 env: process.env.as_ref().clone(),
@@ -504,7 +537,7 @@ impl Desk {
                     .argv
                     .get(1)
                     .filter(|a| a.contains('/') && !a.starts_with('-'))
-                    .map(|a| below(&start.cwd, a));
+                    .map(|a| absolute(&start.cwd, a));
                 for path in [Some(start.exe.clone()), script].into_iter().flatten() {
                     let name = path.rsplit('/').next().unwrap_or_default();
                     if tool::Kind::of(name)
@@ -525,7 +558,7 @@ impl Desk {
                         .or(forker)
                         .and_then(|i| self.model.process(i))
                         .map_or("/", |p| p.what.cwd.as_str());
-                    facts.file(&below(cwd, &exec.path), told);
+                    facts.file(&absolute(cwd, &exec.path), told);
                 }
             }
             Body::ExecFailed(failed) => {
@@ -557,7 +590,7 @@ impl Desk {
                 // The object that could not be completed: what it needs, and whether it lies in a cache.
                 let incomplete = failed.missing_for.as_ref().unwrap_or(&failed.requested);
                 if incomplete.contains('/') {
-                    let incomplete = below(&cwd, incomplete);
+                    let incomplete = absolute(&cwd, incomplete);
                     facts.file(&incomplete, told);
                     told.extend(self.caches.look(&incomplete, &variable));
                 }
@@ -669,18 +702,5 @@ impl Desk {
         {
             self.listening = None;
         }
-    }
-}
-
-/// A path made absolute against a working directory.
-fn below(cwd: &str, path: &str) -> String {
-    if path.starts_with('/') {
-        path.to_owned()
-    } else {
-        format!(
-            "{}/{}",
-            cwd.trim_end_matches('/'),
-            path.trim_start_matches("./")
-        )
     }
 }

@@ -205,6 +205,9 @@ pub(super) fn build(evidence: &Evidence<'_>, id: u32, links: &mut Vec<Link>) {
     if let Some(message) = &build.message {
         links.push(Link::new("said", message.clone()).tone(Tone::Error));
     }
+    if let Some(why) = &build.why {
+        links.push(Link::new("ran again", why.clone()));
+    }
     match (build.exit, build.duration_ns) {
         (Some(exit), duration) => {
             let (word, tone) = crate::view::exit_word(exit);
