@@ -70,10 +70,10 @@ impl Outcome {
 
 /// Columns of the text.
 const WIDTH: usize = 100;
-/// Column in which the state of a source begins.
-const SOURCES: usize = 46;
-/// Column in which the detail of a check begins.
-const CHECKS: usize = 36;
+/// Columns that an answer takes.
+const ANSWER: usize = 5;
+/// Spaces between a title and what is said of it.
+const GAP: usize = 2;
 
 impl Findings {
     /// For a terminal.
@@ -90,6 +90,10 @@ impl Findings {
             "Linux {}, user {}{place}\n",
             self.standing.kernel, self.standing.uid
         );
+        let column = |titles: Vec<usize>| titles.into_iter().max().unwrap_or_default() + GAP;
+        let width = |title: &str| title.chars().count();
+        let sources = column(self.sources.iter().map(|s| width(s.title)).collect());
+        let checks = ANSWER + column(self.checks.iter().map(|c| width(c.title)).collect());
         for source in &self.sources {
             let state = if source.works {
                 "works"
@@ -103,24 +107,24 @@ impl Findings {
             push_wrapped(
                 &mut text,
                 source.title,
-                SOURCES,
+                sources,
                 &format!("{state}{lacking}"),
             );
         }
         text.push('\n');
         let mut told: Option<&Refusal> = None;
         for check in &self.checks {
-            let head = |answer: &str| format!("{answer:<5}{}", check.title);
+            let head = |answer: &str| format!("{answer:<ANSWER$}{}", check.title);
             match &check.outcome {
-                Outcome::Yes { detail } => push_wrapped(&mut text, &head("yes"), CHECKS, detail),
-                Outcome::NotTried { detail } => push_wrapped(&mut text, &head("-"), CHECKS, detail),
+                Outcome::Yes { detail } => push_wrapped(&mut text, &head("yes"), checks, detail),
+                Outcome::NotTried { detail } => push_wrapped(&mut text, &head("-"), checks, detail),
                 // One cause usually refuses several things in a row.
                 Outcome::No(refusal) if told == Some(refusal) => {
-                    push_wrapped(&mut text, &head("no"), CHECKS, "for the same reason");
+                    push_wrapped(&mut text, &head("no"), checks, "for the same reason");
                 }
                 Outcome::No(refusal) => {
-                    push_wrapped(&mut text, &head("no"), CHECKS, &refusal.reason);
-                    push_wrapped(&mut text, "", CHECKS, &format!("→ {}", refusal.remedy));
+                    push_wrapped(&mut text, &head("no"), checks, &refusal.reason);
+                    push_wrapped(&mut text, "", checks, &format!("→ {}", refusal.remedy));
                     told = Some(refusal);
                 }
             }
@@ -220,15 +224,15 @@ mod tests {
         insta::assert_snapshot!(findings().text(), @r"
         Linux 6.1.0-13, user 1000
 
-        jittrace -- COMMAND                           works
-        jittrace attach, live events (eBPF)           does not work here; lacks bpf-map, uprobe
+        jittrace -- COMMAND                  works
+        jittrace attach, live events (eBPF)  does not work here; lacks bpf-map, uprobe
 
-        yes  preload into this libc         glibc 2.36: /bin/true announced itself
-        no   BPF map                        this runs as user 1000 without CAP_BPF and CAP_PERFMON
-                                            (kernel.unprivileged_bpf_disabled is 2)
-                                            → run it through sudo
-        no   uprobe                         for the same reason
-        -    Python frames by the C API     no python3 on PATH
+        yes  preload into this libc      glibc 2.36: /bin/true announced itself
+        no   BPF map                     this runs as user 1000 without CAP_BPF and CAP_PERFMON
+                                         (kernel.unprivileged_bpf_disabled is 2)
+                                         → run it through sudo
+        no   uprobe                      for the same reason
+        -    Python frames by the C API  no python3 on PATH
         ");
         assert!(
             findings()
