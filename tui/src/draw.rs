@@ -10,7 +10,7 @@ use ratatui::{
 
 use crate::{
     app::{App, Focus, Mode, Why},
-    keys::Action,
+    keys::{Action, Bound, Front, Scope},
     layout,
     overlay::{self},
     subject::Subject,
@@ -280,7 +280,7 @@ fn body(app: &App, frame: &mut Frame<'_>, areas: &layout::Areas) {
 }
 
 /// A bar at the right edge that shows which part of a long list is seen.
-fn scrollbar(app: &App, frame: &mut Frame<'_>, area: Rect, offset: usize, count: usize) {
+pub(crate) fn scrollbar(app: &App, frame: &mut Frame<'_>, area: Rect, offset: usize, count: usize) {
     let height = usize::from(area.height);
     if count <= height || height < 3 || area.width == 0 {
         return;
@@ -367,7 +367,16 @@ fn below(app: &App, frame: &mut Frame<'_>, area: Rect) {
         }
         View::Findings => {
             lines.push(rule());
-            lines.extend(view::findings::detail(app, width));
+            let mut detail = view::findings::detail(app, width);
+            let room = usize::from(area.height).saturating_sub(1);
+            let left_out = detail.len().saturating_sub(room);
+            if left_out > 0 && room > 1 {
+                detail.truncate(room - 1);
+                let key = app.key_for(Action::Open);
+                let more = format!("{} more lines: {key}", left_out + 1);
+                detail.push(Line::styled(more, app.theme.style(Tone::Dim)));
+            }
+            lines.extend(detail);
         }
         View::Builds => lines.push(view::builds::footer(app, width)),
         View::Events => {
@@ -653,7 +662,15 @@ pub fn hints(app: &App) -> Vec<Hint> {
             }
         }
     }
-    for bound in map.applicable(front).filter(|b| !b.hint.is_empty()) {
+    // Where there is no row, nothing can be done with one.
+    let idle = matches!(front, Front::View(view) if view != View::Output)
+        && view::count(app, app.view) == 0
+        && app.events.filter.is_empty();
+    let own = |b: &Bound| !(idle && matches!(b.scope, Scope::In(_)));
+    for bound in map
+        .applicable(front)
+        .filter(|b| !b.hint.is_empty() && own(b))
+    {
         if bound.action != Action::Type || app.has_program() {
             hint(&bound.keys, bound.hint, bound.action);
         }

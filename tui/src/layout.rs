@@ -125,8 +125,9 @@ pub fn areas(app: &App) -> Areas {
                 split_title(&mut areas, Rect::new(left + 1, body.y, side, body.height));
                 body.width = left;
             } else {
-                let lower = share(body.height, app.share + 10);
-                let upper = body.height - lower;
+                let upper = body.height - share(body.height, app.share + 10).min(body.height);
+                let upper = upper.min(needed(app, upper));
+                let lower = body.height - upper;
                 split_title(&mut areas, Rect::new(0, body.y + upper, width, lower));
                 body.height = upper;
             }
@@ -146,6 +147,19 @@ pub fn areas(app: &App) -> Areas {
     areas.rows = Rect::new(body.x, body.y, body.width, body.height - below);
     areas.below = Rect::new(body.x, body.y + areas.rows.height, body.width, below);
     areas
+}
+
+/// Lines that the view in front needs of so many that it could have above the evidence.
+fn needed(app: &App, height: u16) -> u16 {
+    if app.view == View::Output {
+        return height;
+    }
+    let rows = u16::try_from(view::count(app, app.view)).unwrap_or(u16::MAX);
+    let head = u16::from(app.view != View::Findings);
+    // One empty line sets what is below apart.
+    let below = below_height(app, height.saturating_sub(head), rows);
+    rows.saturating_add(head + below + u16::from(below > 1))
+        .min(height)
 }
 
 /// So many percent of a length.
@@ -182,7 +196,9 @@ fn below_height(app: &App, height: u16, rows: u16) -> u16 {
                 .enumerate()
                 .filter(|(at, t)| t.used && app.snapshot.is_cuda(*at))
                 .count();
-            let wanted = 5 + u16::try_from(toolkits.min(8)).unwrap_or(8);
+            // A rule, what decided the selected cell unless the evidence says so, the toolkits.
+            let told = if app.why.is_some() { 1 } else { 5 };
+            let wanted = told + u16::try_from(toolkits.min(8)).unwrap_or(8);
             // Where there is room the whole chain of the selected cell stands there; one line sets it apart.
             let spare = height.saturating_sub(rows.saturating_add(1));
             let wanted = match app.why {
@@ -213,7 +229,9 @@ pub fn output_area(app: &App) -> Rect {
 /// A tab's text.
 pub fn tab_text(app: &App, view: View) -> String {
     let narrow = app.size.0 < 100;
+    let crowded = app.size.0 < 80 && view != app.view;
     let title = match (narrow, view) {
+        _ if crowded => "",
         (true, View::Resolution) => "Resolve",
         (true, View::Processes) => "Procs",
         (true, View::Libraries) => "Libs",
@@ -231,7 +249,8 @@ pub fn tab_text(app: &App, view: View) -> String {
     };
     // In a narrow window the tabs stand close, so that the last is whole when the first have counts.
     let after = if narrow { "" } else { " " };
-    format!(" {} {title}{count}{after}", view.index() + 1)
+    let before = if title.is_empty() { "" } else { " " };
+    format!(" {}{before}{title}{count}{after}", view.index() + 1)
 }
 
 /// The view whose tab is at a position.

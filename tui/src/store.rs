@@ -184,6 +184,8 @@ pub struct Store {
     chunks: Vec<(usize, Packed)>,
     /// Ids rise with the position, so that they can be found by halving.
     unordered: bool,
+    /// The largest process id, and the latest moment in nanoseconds.
+    largest: (u32, u64),
     unpacked: RefCell<Vec<(usize, Rc<Lines>)>>,
 }
 
@@ -211,12 +213,21 @@ impl Lines {
 }
 
 impl Store {
+    /// Columns that every process id fits in, and every moment.
+    pub fn widths(&self) -> (usize, usize) {
+        let (pid, t) = self.largest;
+        let moment = crate::text::moment(t).len();
+        (pid.to_string().len().max(4), moment.max(6))
+    }
+
     /// Takes the next events.
     pub fn push(&mut self, chunk: Chunk) {
         for mark in &chunk.marks {
             if self.marks.last().is_some_and(|last| last.id >= mark.id) {
                 self.unordered = true;
             }
+            let (pid, t) = &mut self.largest;
+            (*pid, *t) = ((*pid).max(mark.pid), (*t).max(mark.t));
             self.marks.push(*mark);
         }
         let first = self.marks.len() - chunk.marks.len();

@@ -41,10 +41,13 @@ pub fn line(event: &Event, room: usize, ellipsis: &str) -> String {
         wanted
     } else {
         let spare = room.saturating_sub(fixed);
+        // A name that is cut in its middle tells less than a rest that is cut at its end.
+        let name = (text::width(text::base(&path)) + "…/".chars().count()).min(spare);
         wanted.min(
             spare
                 .saturating_sub(rest_room.min(spare / 3))
-                .max(spare / 2),
+                .max(spare / 2)
+                .max(name),
         )
     };
     let mut out = String::new();

@@ -550,3 +550,57 @@ fn one_key_goes_through_the_layouts_and_the_choice_stays() {
     press(&mut app, "Esc 2 1 Enter");
     assert_eq!(app.areas(), areas);
 }
+
+#[test]
+fn nothing_of_the_help_is_cut_and_its_end_can_be_reached() {
+    for (columns, rows) in [(80, 24), (60, 16)] {
+        for view in View::ALL {
+            let mut app = open("sm120", columns, rows);
+            press(&mut app, &format!("{} ?", view.index() + 1));
+            let mut told = text(&app);
+            for _ in 0..20 {
+                press(&mut app, "PageDown");
+                told.push_str(&text(&app));
+            }
+            for line in told.lines().filter(|line| line.contains('│')) {
+                // The fields of the filter go on in the book.
+                assert!(!line.replace("env.NAME …", "").contains('…'), "{line}");
+            }
+            let end = text(&app);
+            assert!(end.contains("--defaults` prints"), "{view:?}\n{end}");
+            // The way up begins at once.
+            press(&mut app, "Up");
+            assert_ne!(text(&app), end);
+        }
+    }
+}
+
+#[test]
+fn where_there_is_nothing_no_key_for_it_is_told() {
+    let mut app = open("sm120", 120, 40);
+    press(&mut app, "4");
+    let screen = text(&app);
+    assert!(screen.contains("No compiler"), "{screen}");
+    let last = screen.lines().last().unwrap_or_default();
+    assert!(
+        !last.contains("timeline") && last.contains("help"),
+        "{last}"
+    );
+    // A filter that lets nothing pass can be taken away.
+    press(&mut app, "7 f");
+    type_in(&mut app, "nothing-is-called-so");
+    press(&mut app, "Enter");
+    let screen = text(&app);
+    let last = screen.lines().last().unwrap_or_default();
+    assert!(last.contains("x clear"), "{last}");
+}
+
+#[test]
+fn every_tab_has_its_place_in_a_narrow_window() {
+    for columns in [60, 79, 80, 99, 100] {
+        let app = open("sm120", columns, 24);
+        let screen = text(&app);
+        let tabs = screen.lines().nth(1).unwrap_or_default();
+        assert!(tabs.contains('1') && tabs.contains('8'), "{columns} {tabs}");
+    }
+}

@@ -92,7 +92,8 @@ impl App {
             },
             Overlay::Told(_) => {}
             Overlay::Help(mut help) => {
-                let last = crate::overlay::help_lines(self, &help).len();
+                let lines = crate::overlay::help_lines(self, &help).len();
+                let last = crate::overlay::last_offset(self, lines);
                 if !help.key(key, last) {
                     self.overlay = Some(Overlay::Help(help));
                 }

@@ -193,6 +193,8 @@ pub struct Rows {
     pub caches: Vec<caches::Row>,
     /// Libraries, by position in the snapshot.
     pub libraries: Vec<usize>,
+    /// How wide their columns are.
+    pub library_widths: libraries::Widths,
 }
 
 /// What a screen is begun with.
@@ -567,7 +569,9 @@ impl App {
             build_facts: builds::facts(&snapshot),
             caches: caches::rows(&snapshot, &self.folded_caches),
             libraries: libraries::rows(&snapshot, self.process, sort(View::Libraries)),
+            library_widths: libraries::Widths::default(),
         };
+        self.rows.library_widths = libraries::Widths::of(&snapshot, &self.rows.libraries);
         self.rows.build_facts.names = builds::names(&snapshot, &self.rows.builds);
     }
 

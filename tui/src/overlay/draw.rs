@@ -16,7 +16,10 @@ use crate::{
     view::Columns,
 };
 
-use super::{Prompt, help_lines};
+use super::{
+    Prompt,
+    help::{HELP_WIDTH, KEYS, help_lines, last_offset},
+};
 use crate::draw::put;
 
 /// A box in the middle of the screen; the area within it.
@@ -150,27 +153,25 @@ pub fn draw(app: &App, frame: &mut Frame<'_>, overlay: &Overlay) {
         }
         Overlay::Help(help) => {
             let lines = help_lines(app, help);
-            let height = u16::try_from(lines.len() + 2)
-                .unwrap_or(u16::MAX)
-                .min(app.size.1.saturating_sub(2));
+            let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX);
             let title = match (help.typing, help.typed.is_empty()) {
                 (false, true) => "Keys    / searches here, Esc closes".to_owned(),
                 _ => format!("Keys    /{}", help.typed),
             };
-            let inner = window(app, frame, &title, 92, height);
-            for (row, line) in (0_u16..).zip(
-                lines
-                    .iter()
-                    .skip(help.offset)
-                    .take(usize::from(inner.height)),
-            ) {
-                let mut out = Columns::new(app, usize::from(inner.width));
+            let inner = window(app, frame, &title, HELP_WIDTH, height);
+            let offset = help.offset.min(last_offset(app, lines.len()));
+            crate::draw::scrollbar(app, frame, inner, offset, lines.len());
+            for (row, line) in
+                (0_u16..).zip(lines.iter().skip(offset).take(usize::from(inner.height)))
+            {
+                // The last column belongs to the scroll bar.
+                let mut out = Columns::new(app, usize::from(inner.width.saturating_sub(1)));
                 match line {
                     HelpLine::Section(name) => {
                         out.rest(name, Tone::Heading);
                     }
                     HelpLine::Key(keys, about) => {
-                        out.cell(&format!("  {keys}"), 20, Tone::Accent);
+                        out.cell(&format!("  {keys}"), KEYS, Tone::Accent);
                         out.rest(about, Tone::Plain);
                     }
                     HelpLine::Text(text) => {
@@ -180,7 +181,7 @@ pub fn draw(app: &App, frame: &mut Frame<'_>, overlay: &Overlay) {
                 }
                 put(
                     frame,
-                    Rect::new(inner.x, inner.y + row, inner.width, 1),
+                    Rect::new(inner.x, inner.y + row, inner.width.saturating_sub(1), 1),
                     out.line(),
                 );
             }

@@ -4,7 +4,8 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::{
     app::{App, Focus},
-    keys::Scope,
+    keys::{Bound, Scope},
+    text,
     view::View,
 };
 
@@ -20,9 +21,9 @@ pub struct Help {
 }
 
 impl Help {
-    /// Takes a key; whether the help is to be closed.
-    pub fn key(&mut self, key: KeyEvent, lines: usize) -> bool {
-        let last = lines.saturating_sub(1);
+    /// Takes a key; whether the help is to be closed. `last` is how far it can be scrolled.
+    pub fn key(&mut self, key: KeyEvent, last: usize) -> bool {
+        self.offset = self.offset.min(last);
         if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
             return true;
         }
@@ -71,9 +72,9 @@ pub enum HelpLine {
     /// The name of a section.
     Section(String),
     /// Keys and what they do.
-    Key(String, &'static str),
+    Key(String, String),
     /// Ordinary text.
-    Text(&'static str),
+    Text(String),
     /// Nothing.
     Gap,
 }
@@ -85,6 +86,7 @@ fn marks(view: View) -> &'static [&'static str] {
             "A version has the colour and the letter of its toolkit; the letters are explained below the table.",
             "≠ stands beside a release that differs from the one the component was built for (strong: another major).",
             "+1 means that a second file was resolved for the same part.",
+            "? stands for a file that tells no version; its letter tells the toolkit.",
         ],
         View::Findings => &["A finding that follows from another one is folded below it."],
         View::Builds => &[
@@ -99,6 +101,46 @@ fn marks(view: View) -> &'static [&'static str] {
         ],
         _ => &[],
     }
+}
+
+/// Columns of the help, with its frame.
+pub(super) const HELP_WIDTH: u16 = 92;
+
+/// The first line that is shown when so many are scrolled to their end.
+pub fn last_offset(app: &App, lines: usize) -> usize {
+    // The frame, and a line above and below it.
+    lines.saturating_sub(usize::from(app.size.1.saturating_sub(4)))
+}
+
+/// Columns of a line of the help without its frame and the scroll bar.
+fn room(app: &App) -> usize {
+    usize::from(app.size.0.min(HELP_WIDTH).saturating_sub(3))
+}
+
+/// Columns for keys.
+pub(super) const KEYS: usize = 22;
+
+/// Keys and what they do, broken at words.
+fn explained(app: &App, bound: &Bound) -> impl Iterator<Item = HelpLine> {
+    let keys = bound.keys.join(" ");
+    // Its other lines stand two columns further in.
+    let room = room(app).saturating_sub(KEYS + 3).max(20);
+    let parts = text::wrap(bound.about, room).into_iter().enumerate();
+    parts.map(move |(at, part)| match at {
+        0 => HelpLine::Key(keys.clone(), part),
+        _ => HelpLine::Key(String::new(), format!("  {part}")),
+    })
+}
+
+/// A text of the help, broken at words.
+fn wrapped(app: &App, text: &str) -> impl Iterator<Item = HelpLine> {
+    // It stands two columns in, and its other lines two more.
+    let room = room(app).saturating_sub(4).max(20);
+    let parts = text::wrap(text, room).into_iter().enumerate();
+    parts.map(|(at, part)| match at {
+        0 => HelpLine::Text(part),
+        _ => HelpLine::Text(format!("  {part}")),
+    })
 }
 
 /// The lines of the help, narrowed by what is searched for.
@@ -137,14 +179,14 @@ pub fn help_lines(app: &App, help: &Help) -> Vec<HelpLine> {
                     || b.action.name().contains(&wanted)
                     || b.keys.iter().any(|k| k.to_lowercase().contains(&wanted))
             })
-            .map(|b| HelpLine::Key(b.keys.join(" "), b.about))
+            .flat_map(|b| explained(app, b))
             .collect();
         if scope == front_scope && !in_why {
             section.extend(
                 marks(app.view)
                     .iter()
                     .filter(|m| m.to_lowercase().contains(&wanted))
-                    .map(|m| HelpLine::Text(m)),
+                    .flat_map(|m| wrapped(app, m)),
             );
         }
         if !section.is_empty() {
@@ -157,12 +199,12 @@ pub fn help_lines(app: &App, help: &Help) -> Vec<HelpLine> {
     }
     if wanted.is_empty() {
         lines.push(HelpLine::Gap);
-        lines.push(HelpLine::Text(
-            "Other keys, another layout: `jittrace view --defaults` prints the file that says so.",
-        ));
+        let file =
+            "Other keys, another layout: `jittrace view --defaults` prints the file that says so.";
+        lines.extend(wrapped(app, file));
     }
     if lines.is_empty() {
-        lines.push(HelpLine::Text("no key does that"));
+        lines.push(HelpLine::Text("no key does that".to_owned()));
     }
     lines
 }

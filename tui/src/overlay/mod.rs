@@ -6,7 +6,7 @@ mod menu;
 mod prompt;
 
 pub use draw::draw;
-pub use help::{Help, HelpLine, help_lines};
+pub use help::{Help, HelpLine, help_lines, last_offset};
 pub use menu::{Choice, Item, Menu};
 pub use prompt::{Prompt, Purpose};
 

@@ -11,6 +11,7 @@ use super::Columns;
 use crate::{
     app::App,
     filter::Filter,
+    keys::Action,
     list::List,
     store::{Mark, Store},
     subject::Subject,
@@ -218,12 +219,13 @@ pub fn subject(app: &App, at: usize) -> Option<Subject> {
 /// The titles.
 pub fn head(app: &App, width: usize) -> Line<'static> {
     let mut out = Columns::new(app, width);
-    out.right("time", 9, Tone::Dim);
-    out.right("pid", 7, Tone::Dim);
+    let (pid, moment) = app.store.widths();
+    out.right("time", moment + 1, Tone::Dim);
+    out.right("pid", pid, Tone::Dim);
     if width >= 110 {
         out.cell("program", 12, Tone::Dim);
     }
-    out.cell("kind", 15, Tone::Dim);
+    out.cell("kind", kind_width(width), Tone::Dim);
     out.cell("toolkit", toolkit_width(width), Tone::Dim);
     out.rest("event", Tone::Dim);
     // While events come it matters whether the list goes with them.
@@ -237,7 +239,8 @@ pub fn head(app: &App, width: usize) -> Line<'static> {
                     .len()
                     .saturating_sub(app.list().selected + 1);
                 let below = text::count(below as u64);
-                (format!("{below} below, F follows"), Tone::Accent)
+                let key = app.key_for(Action::Follow);
+                (format!("{below} below, {key} follows"), Tone::Accent)
             }
         };
         if out.room() > text::width(&state) {
@@ -247,6 +250,24 @@ pub fn head(app: &App, width: usize) -> Line<'static> {
         }
     }
     out.line()
+}
+
+/// Columns from which kinds are written in full.
+const WHOLE_KINDS: usize = 90;
+
+fn kind_width(width: usize) -> usize {
+    if width >= WHOLE_KINDS { 15 } else { 11 }
+}
+
+/// A kind as it is told where there is little room: what is left is still found by `kind:`.
+fn short_kind(kind: &str, width: usize) -> &str {
+    if width >= WHOLE_KINDS {
+        return kind;
+    }
+    ["process-", "library-"]
+        .iter()
+        .find_map(|start| kind.strip_prefix(start))
+        .unwrap_or(kind)
 }
 
 fn toolkit_width(width: usize) -> usize {
@@ -263,13 +284,14 @@ pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
     let mark = app.store.mark(row.first as usize)?;
     let event = app.store.event(row.first as usize);
     let mut out = Columns::new(app, width);
-    out.right(&text::moment(mark.t), 9, Tone::Dim);
+    let (pid_width, moment) = app.store.widths();
+    out.right(&text::moment(mark.t), moment + 1, Tone::Dim);
     // Facts belong to no process.
     let pid = match mark.pid {
         0 => String::new(),
         pid => pid.to_string(),
     };
-    out.right(&pid, 7, Tone::Dim);
+    out.right(&pid, pid_width, Tone::Dim);
     if width >= 110 {
         let program = app
             .snapshot
@@ -287,7 +309,7 @@ pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
         .as_ref()
         .map_or(mark.kind_name(), |e| e.body.kind())
         .to_owned();
-    out.cell(&kind, 15, kind_tone);
+    out.cell(short_kind(&kind, width), kind_width(width), kind_tone);
     let toolkit = event
         .as_ref()
         .and_then(summary::file)

@@ -115,11 +115,7 @@ pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
     if width >= 100 {
         out.cell(finding.component.as_deref().unwrap_or(""), 16, Tone::Plain);
     }
-    let tail = match (row.below, row.folded) {
-        (0, _) | (_, false) => String::new(),
-        (1, true) => "  1 follows from it".to_owned(),
-        (n, true) => format!("  {n} follow from it"),
-    };
+    let tail = tail(row);
     let title_room = out.room().saturating_sub(tail.len());
     let title_tone = if row.consequence {
         Tone::Plain
@@ -133,6 +129,27 @@ pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
     Some(out.line())
 }
 
+/// What is said behind a title whose consequences are folded.
+fn tail(row: &Row) -> String {
+    match (row.below, row.folded) {
+        (0, _) | (_, false) => String::new(),
+        (1, true) => "  1 follows from it".to_owned(),
+        (n, true) => format!("  {n} follow from it"),
+    }
+}
+
+/// Columns that a row has for its title.
+fn title_room(app: &App, row: &Row, width: usize) -> usize {
+    let before = match (row.consequence, width >= 100) {
+        (false, false) => 10,
+        (true, false) => 14,
+        (false, true) => 27,
+        (true, true) => 31,
+    };
+    let scrolls = app.rows.findings.len() > usize::from(app.areas().rows.height);
+    width.saturating_sub(before + tail(row).len() + usize::from(scrolls))
+}
+
 /// The selected finding in full, for the lower part of the view.
 pub fn detail(app: &App, width: usize) -> Vec<Line<'static>> {
     let Some(row) = app.rows.findings.get(app.list().selected) else {
@@ -143,6 +160,8 @@ pub fn detail(app: &App, width: usize) -> Vec<Line<'static>> {
     };
     let theme = app.theme;
     let mut lines = Vec::new();
+    // A title that the list had to cut stands here in full.
+    let cut = title_room(app, row, width) < crate::text::width(&finding.title);
     let paragraph = |lines: &mut Vec<Line<'static>>, text: &str, first: &str, tone: Tone| {
         let indent = " ".repeat(crate::text::width(first));
         let clean = crate::text::clean(text).into_owned();
@@ -162,6 +181,9 @@ pub fn detail(app: &App, width: usize) -> Vec<Line<'static>> {
             ]));
         }
     };
+    if cut {
+        paragraph(&mut lines, &finding.title, "", Tone::Heading);
+    }
     paragraph(&mut lines, &finding.cause, "", Tone::Plain);
     if !finding.remedy.is_empty() {
         lines.push(Line::default());

@@ -2,7 +2,7 @@
 
 use ratatui::text::Line;
 
-use super::Columns;
+use super::{Columns, widest};
 use crate::{
     app::App,
     snapshot::{LibraryRow, Snapshot},
@@ -41,23 +41,61 @@ pub fn subject(app: &App, at: usize) -> Option<Subject> {
         .map(|l| Subject::Library(l.event))
 }
 
+/// How wide the columns are: as wide as what stands in them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Widths {
+    /// The process; none when all belong to one.
+    pid: Option<usize>,
+    part: usize,
+    version: usize,
+    rule: usize,
+}
+
+impl Widths {
+    /// The widths for some rows.
+    pub fn of(snapshot: &Snapshot, rows: &[usize]) -> Widths {
+        let all = || rows.iter().filter_map(|at| snapshot.libraries.get(*at));
+        let first = all().next().map(|library| library.pid);
+        let largest = all().map(|library| library.pid).max();
+        Widths {
+            pid: largest
+                .filter(|_| all().any(|library| Some(library.pid) != first))
+                .map(|pid| pid.to_string().len().max(4)),
+            part: widest("part", all().map(|l| l.part.as_deref().unwrap_or("")), 14),
+            version: widest(
+                "version",
+                all().map(|l| l.version.as_deref().unwrap_or("")),
+                12,
+            ),
+            rule: widest("rule", all().map(rule), 15),
+        }
+    }
+}
+
+/// The rule, in a word.
+fn rule(library: &LibraryRow) -> &str {
+    match library.error {
+        Some(_) => "failed",
+        None => library.rule.word(),
+    }
+}
+
 /// The titles.
 pub fn head(app: &App, width: usize) -> Line<'static> {
+    let widths = app.rows.library_widths;
     let mut out = Columns::new(app, width);
-    out.right("pid", 7, Tone::Dim);
-    out.cell("part", part_width(width), Tone::Dim);
-    out.cell("version", 10, Tone::Dim);
-    out.cell("rule", 15, Tone::Dim);
+    out.push(" ".to_owned(), Tone::Plain);
+    if let Some(pid) = widths.pid {
+        out.right("pid", pid, Tone::Dim);
+    }
+    out.cell("part", widths.part, Tone::Dim);
+    out.cell("version", widths.version, Tone::Dim);
+    out.cell("rule", widths.rule, Tone::Dim);
     if let Some(by) = asker_width(width) {
         out.cell("asked by", by, Tone::Dim);
     }
     out.rest("file", Tone::Dim);
     out.line()
-}
-
-/// Columns for the part: the longest is `nvrtc_builtins`.
-fn part_width(width: usize) -> usize {
-    if width >= 100 { 14 } else { 9 }
 }
 
 /// Columns for who asked, where the file has enough of them.
@@ -95,21 +133,23 @@ pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
     let toolkit = app.snapshot.toolkit_of_file(&library.path);
     let tone = toolkit.map_or(Tone::Plain, |t| Tone::Toolkit(app.snapshot.rank(t)));
     let mut out = Columns::new(app, width);
-    out.right(&library.pid.to_string(), 7, Tone::Dim);
-    out.cell(
-        library.part.as_deref().unwrap_or(""),
-        part_width(width),
-        Tone::Plain,
-    );
-    out.cell(library.version.as_deref().unwrap_or(""), 10, tone);
+    let widths = app.rows.library_widths;
+    out.push(" ".to_owned(), Tone::Plain);
+    if let Some(pid) = widths.pid {
+        out.right(&library.pid.to_string(), pid, Tone::Dim);
+    }
+    let part = library.part.as_deref().unwrap_or("");
+    out.cell(part, widths.part, Tone::Plain);
+    let version = library.version.as_deref().unwrap_or("");
+    out.cell(version, widths.version, tone);
     match &library.error {
-        Some(_) => out.cell("failed", 15, Tone::Error),
+        Some(_) => out.cell(rule(library), widths.rule, Tone::Error),
         None => {
             let rule_tone = match library.explanation {
                 jittrace_model::event::Explanation::Differs => Tone::Warning,
                 _ => Tone::Plain,
             };
-            out.cell(library.rule.word(), 15, rule_tone)
+            out.cell(rule(library), widths.rule, rule_tone)
         }
     };
     if let Some(room) = asker_width(width) {

@@ -247,6 +247,12 @@ pub fn row_text(app: &App, view: View, at: usize) -> String {
     out
 }
 
+/// The widest of some texts, at least as wide as their title and at most so many columns.
+pub(crate) fn widest<'a>(title: &str, texts: impl Iterator<Item = &'a str>, most: usize) -> usize {
+    let widest = texts.map(text::width).max().unwrap_or_default();
+    widest.clamp(text::width(title).min(most), most)
+}
+
 /// A line that is put together from pieces of fixed width.
 pub(crate) struct Columns<'a> {
     app: &'a App,

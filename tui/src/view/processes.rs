@@ -38,8 +38,9 @@ pub fn rows(snapshot: &Snapshot, folded: &HashSet<usize>, sort: usize) -> Vec<Tr
 /// The titles.
 pub fn head(app: &App, width: usize) -> Line<'static> {
     let mut out = Columns::new(app, width);
-    out.right("pid", 8, Tone::Dim);
-    out.right("start", 9, Tone::Dim);
+    let (pid, moment) = app.store.widths();
+    out.right("pid", pid + 1, Tone::Dim);
+    out.right("start", moment + 1, Tone::Dim);
     out.right("time", 8, Tone::Dim);
     out.cell("state", 10, Tone::Dim);
     if width >= 100 {
@@ -54,8 +55,9 @@ pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
     let row = app.rows.processes.get(at)?;
     let process = app.snapshot.processes.get(row.at)?;
     let mut out = Columns::new(app, width);
-    out.right(&process.pid.to_string(), 8, Tone::Plain);
-    out.right(&text::moment(process.start), 9, Tone::Dim);
+    let (pid, moment) = app.store.widths();
+    out.right(&process.pid.to_string(), pid + 1, Tone::Plain);
+    out.right(&text::moment(process.start), moment + 1, Tone::Dim);
     // The end of a process that was not followed may not have been seen: then its time says nothing.
     let unseen = process.end.is_none() && process.not_followed.is_some();
     let end = process.end.unwrap_or(app.moment());

@@ -676,6 +676,9 @@ pub fn footer(app: &App, width: usize, height: usize) -> Vec<Line<'static>> {
         }
         chain.resize(spare, Line::default());
         chain
+    } else if app.why.is_some() {
+        // The evidence says it already.
+        Vec::new()
     } else {
         chosen(app, width, spare.max(1))
     };
