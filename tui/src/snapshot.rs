@@ -351,7 +351,7 @@ fn libraries(model: &Model) -> Vec<LibraryRow> {
             explanation: loaded.explanation,
             requested: loaded.requested.clone(),
             requested_by: loaded.requested_by.clone(),
-            asker: summary::asker(&loaded.python),
+            asker: summary::asker(model.python_of(&loaded.python, loaded.request)),
             error: None,
             again: Vec::new(),
         });
@@ -364,7 +364,7 @@ fn libraries(model: &Model) -> Vec<LibraryRow> {
             path: failed.requested.clone(),
             requested: Some(failed.requested.clone()),
             requested_by: failed.requested_by.clone(),
-            asker: summary::asker(&failed.python),
+            asker: summary::asker(model.python_of(&failed.python, failed.request)),
             error: Some(failed.error.clone()),
             ..LibraryRow::default()
         });

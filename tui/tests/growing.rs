@@ -132,12 +132,17 @@ fn a_build_that_runs_grows_while_nothing_happens() {
     let before = time(&growing.app);
     growing.app.update(Msg::Tick(5_000_000_000));
     assert_eq!(time(&growing.app), before + 5.0);
+    press(&mut growing.app, "Enter");
+    let screen = text(&growing.app);
+    assert!(screen.contains("still running"), "{screen}");
     // When all is over nothing runs any more, whatever the clock says.
     growing
         .app
         .update(Msg::Published(Published::Other(Input::Complete)));
     let row = view::row_text(&growing.app, View::Builds, growing.app.list().selected);
     assert!(!row.contains("running"), "{row}");
+    let screen = text(&growing.app);
+    assert!(screen.contains("no end seen"), "{screen}");
 }
 
 #[test]

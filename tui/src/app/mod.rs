@@ -550,7 +550,11 @@ impl App {
                 self.say(format!("the program ended: {word}"), tone);
             }
             Published::Other(Input::Notice(text)) => self.say(text, Tone::Warning),
-            Published::Other(Input::Complete) => self.progress.complete = true,
+            Published::Other(Input::Complete) => {
+                self.progress.complete = true;
+                // What was still running has no end.
+                self.refresh_why();
+            }
             Published::Other(Input::End(outcome)) => return Some(Effect::End(outcome)),
             Published::Other(Input::Events(_)) => {}
         }

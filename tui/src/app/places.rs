@@ -64,6 +64,7 @@ impl App {
             store: &self.store,
             process: self.process,
             expanded,
+            live: !self.progress.complete,
         }
     }
 

@@ -49,6 +49,7 @@ pub struct Widths {
     part: usize,
     version: usize,
     rule: usize,
+    asker: usize,
 }
 
 impl Widths {
@@ -68,6 +69,7 @@ impl Widths {
                 12,
             ),
             rule: widest("rule", all().map(rule), 15),
+            asker: widest("asked by", all().map(asker), 44),
         }
     }
 }
@@ -77,6 +79,14 @@ fn rule(library: &LibraryRow) -> &str {
     match library.error {
         Some(_) => "failed",
         None => library.rule.word(),
+    }
+}
+
+/// Who asked: an object, or the Python code that it did it for.
+fn asker(library: &LibraryRow) -> &str {
+    match &library.requested_by {
+        Some(object) if !is_pythons(object) || library.asker.is_empty() => text::base(object),
+        _ => &library.asker,
     }
 }
 
@@ -91,7 +101,7 @@ pub fn head(app: &App, width: usize) -> Line<'static> {
     out.cell("part", widths.part, Tone::Dim);
     out.cell("version", widths.version, Tone::Dim);
     out.cell("rule", widths.rule, Tone::Dim);
-    if let Some(by) = asker_width(width) {
+    if let Some(by) = asker_width(width, widths) {
         out.cell("asked by", by, Tone::Dim);
     }
     out.rest("file", Tone::Dim);
@@ -99,11 +109,11 @@ pub fn head(app: &App, width: usize) -> Line<'static> {
 }
 
 /// Columns for who asked, where the file has enough of them.
-fn asker_width(width: usize) -> Option<usize> {
+fn asker_width(width: usize, widths: Widths) -> Option<usize> {
     match width {
         0..110 => None,
-        110..150 => Some(24),
-        _ => Some(36),
+        110..150 => Some(widths.asker.min(26)),
+        _ => Some(widths.asker),
     }
 }
 
@@ -152,14 +162,8 @@ pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
             out.cell(rule(library), widths.rule, rule_tone)
         }
     };
-    if let Some(room) = asker_width(width) {
-        let by = match &library.requested_by {
-            Some(object) if !is_pythons(object) || library.asker.is_empty() => {
-                text::base(object).to_owned()
-            }
-            _ => library.asker.clone(),
-        };
-        out.cell(&by, room, Tone::Dim);
+    if let Some(room) = asker_width(width, widths) {
+        out.cell(asker(library), room, Tone::Dim);
     }
     match &library.error {
         Some(error) => {

@@ -118,6 +118,8 @@ pub struct Evidence<'a> {
     pub process: Option<u32>,
     /// Nothing is left out.
     pub expanded: bool,
+    /// There will be more events: what has no end may still run.
+    pub live: bool,
 }
 
 /// The title of a chain.

@@ -51,6 +51,9 @@ pub(super) fn process(evidence: &Evidence<'_>, at: ProcessIndex, links: &mut Vec
             "{began} {} s, then ran another program",
             text::moment(row.start)
         ),
+        None if evidence.live && row.not_followed.is_none() => {
+            format!("{began} {} s, still running", text::moment(row.start))
+        }
         None => format!("{began} {} s, no end seen", text::moment(row.start)),
     };
     links.push(Link::new("life", life));
@@ -219,6 +222,9 @@ pub(super) fn build(evidence: &Evidence<'_>, id: u32, links: &mut Vec<Link>) {
         (None, Some(duration)) => {
             let text = format!("after {}", text::duration(duration));
             links.push(Link::new("ended", text));
+        }
+        (None, None) if evidence.live => {
+            links.push(Link::new("", "still running").tone(Tone::Accent));
         }
         (None, None) => links.push(Link::new("ended", "no end seen").tone(Tone::Accent)),
     }
