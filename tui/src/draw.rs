@@ -122,7 +122,16 @@ fn header(app: &App, frame: &mut Frame<'_>, area: Rect) {
                 row.map_or(String::new(), |r| r.argv.join(" "))
             )
         }
-        (None, false) => app.header.command.join(" "),
+        (None, false) => {
+            // Where the program lies tells less than what it is given.
+            let mut words = app.header.command.iter().map(String::as_str);
+            let program = words.next().map(text::base);
+            program
+                .into_iter()
+                .chain(words)
+                .collect::<Vec<_>>()
+                .join(" ")
+        }
         (None, true) => app.setup.trace.clone(),
     };
     let taken: usize = right.iter().map(|(t, _)| text::width(t) + 3).sum();

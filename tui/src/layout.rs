@@ -201,18 +201,26 @@ fn below_height(app: &App, height: u16, rows: u16) -> u16 {
             let wanted = told + u16::try_from(toolkits.min(8)).unwrap_or(8);
             // Where there is room the whole chain of the selected cell stands there; one line sets it apart.
             let spare = height.saturating_sub(rows.saturating_add(1));
+            let legend = wanted - told;
+            let chain = u16::try_from(view::resolution::ROOMY).unwrap_or(u16::MAX);
             let wanted = match app.why {
-                None if spare > wanted + 8 => return spare,
+                None if spare > legend + chain => return spare,
                 _ => wanted,
             };
             wanted
                 .min(height.saturating_sub(rows.min(6)).max(height / 3))
                 .min(height / 2)
         }
-        View::Findings if rows > 0 && app.why.is_none() => height
-            .saturating_sub(rows + 1)
-            .max(height * 6 / 10)
-            .min(height.saturating_sub(1)),
+        View::Findings if rows > 0 && app.why.is_none() => {
+            // What puts it right should be seen: the list gives way, down to a quarter.
+            let detail = view::findings::detail(app, usize::from(app.size.0)).len();
+            let wanted = u16::try_from(detail + 1).unwrap_or(u16::MAX);
+            let list = rows.min((height / 4).max(5));
+            wanted
+                .max(height.saturating_sub(rows + 1))
+                .min(height.saturating_sub(list))
+                .min(height.saturating_sub(1))
+        }
         View::Builds if rows > 0 && height > 3 => 1,
         View::Events if height > 3 && !app.events.filter_text.is_empty() => 1,
         _ => 0,

@@ -139,15 +139,15 @@ fn tail(row: &Row) -> String {
 }
 
 /// Columns that a row has for its title.
-fn title_room(app: &App, row: &Row, width: usize) -> usize {
+fn title_room(row: &Row, width: usize) -> usize {
     let before = match (row.consequence, width >= 100) {
         (false, false) => 10,
         (true, false) => 14,
         (false, true) => 27,
         (true, true) => 31,
     };
-    let scrolls = app.rows.findings.len() > usize::from(app.areas().rows.height);
-    width.saturating_sub(before + tail(row).len() + usize::from(scrolls))
+    // The scroll bar may need a column.
+    width.saturating_sub(before + tail(row).len() + 1)
 }
 
 /// The selected finding in full, for the lower part of the view.
@@ -161,7 +161,7 @@ pub fn detail(app: &App, width: usize) -> Vec<Line<'static>> {
     let theme = app.theme;
     let mut lines = Vec::new();
     // A title that the list had to cut stands here in full.
-    let cut = title_room(app, row, width) < crate::text::width(&finding.title);
+    let cut = title_room(row, width) < crate::text::width(&finding.title);
     let paragraph = |lines: &mut Vec<Line<'static>>, text: &str, first: &str, tone: Tone| {
         let indent = " ".repeat(crate::text::width(first));
         let clean = crate::text::clean(text).into_owned();

@@ -180,10 +180,16 @@ pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
                 times => format!("  asked for {times} times more"),
             };
             let path = text::straight(&library.path, &library.realpath);
+            // Where both have no room the file tells more.
+            let name = text::width(text::base(path)) + "/home/…/".chars().count();
+            let again = match again.len() + name <= out.room() {
+                true => again.as_str(),
+                false => "",
+            };
             let room = out.room().saturating_sub(again.len());
             let path = text::fit_path(path, room, app.theme.ellipsis()).into_owned();
             out.rest(&path, tone);
-            out.rest(&again, Tone::Dim);
+            out.rest(again, Tone::Dim);
         }
     }
     Some(out.line())

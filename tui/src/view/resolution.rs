@@ -651,7 +651,7 @@ fn cell_spans(
 }
 
 /// Lines from which the chain of the selected cell is shown in full below the table.
-const ROOMY: usize = 12;
+pub const ROOMY: usize = 9;
 
 /// The lines below the table: what decided the selected cell, and the toolkits by letter.
 pub fn footer(app: &App, width: usize, height: usize) -> Vec<Line<'static>> {
