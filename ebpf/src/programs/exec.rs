@@ -15,7 +15,7 @@ use jittrace_ebpf::{
 };
 
 use crate::{
-    directory::{names_of, working_directory},
+    directory::{Names, Walker, working_directory},
     file::{argument, shape, syscall},
     kernel::{constant, kernel, kernel_text, user, user_text},
     ring::tell,
@@ -213,6 +213,9 @@ fn tell_exec(task: u64, bprm: u64, caller: u32) {
     let parent: u64 = kernel(task, constant!(task_real_parent));
     let head = head(kind::EXEC, 0);
     let parent = views(parent);
+    let Some(directory) = Names::of(working_directory(task), Walker::Exec) else {
+        return;
+    };
     tell(lost::EXEC, |record: *mut ExecRecord| {
         // SAFETY: reserved memory of this type; the fields are written one by one, texts up to their length.
         unsafe {
@@ -230,12 +233,9 @@ fn tell_exec(task: u64, bprm: u64, caller: u32) {
             (*record).filename_len =
                 kernel_text::<EXEC_FILENAME>((&raw mut (*record).filename).cast(), filename)
                     .unwrap_or(0);
-            let (cwd_len, whole) =
-                names_of((&raw mut (*record).cwd).cast(), working_directory(task));
+            let (cwd_len, cut) = directory.copy((&raw mut (*record).cwd).cast());
             (*record).cwd_len = cwd_len;
-            if !whole {
-                (*record).head.flags = flag::CUT_CWD;
-            }
+            (*record).head.flags = cut;
         }
         true
     });

@@ -12,7 +12,7 @@ use jittrace_ebpf::{ENDING, EXEC_CWD, FileRecord, FileShape, NO_ARGUMENT, flag, 
 
 use crate::{
     call,
-    directory::{names_of, open_directory, working_directory},
+    directory::{Names, Walker, open_directory, working_directory},
     exec::AT_FDCWD,
     kernel::{user, user_text},
     ring::tell_file,
@@ -136,16 +136,28 @@ pub(crate) fn file_exit(ctx: TracePointContext) -> u32 {
     // Most paths are short and absolute; a longer one is read again into a larger record, a relative one gets room for
     // its directory.
     let relative = user::<u8>(pending.path).is_ok_and(|first| first != b'/');
+    if pending.path2 == 0 && !relative {
+        if !tell_call::<192, 192, 0>(&pending, result, None, false) {
+            tell_call::<4096, 4096, 0>(&pending, result, None, true);
+        }
+        return 0;
+    }
+    let task = current();
+    let path = if pending.directory == AT_FDCWD {
+        working_directory(task)
+    } else {
+        open_directory(task, pending.directory as u32)
+    };
+    // Once for all sizes of records: the walk is what the verifier takes longest for.
+    let Some(base) = Names::of(path, Walker::File) else {
+        return 0;
+    };
     if pending.path2 != 0 {
-        if !tell_call::<{ 512 + EXEC_CWD }, 256, 256, true>(&pending, result, false) {
-            tell_call::<{ 4096 + EXEC_CWD }, 2048, 2048, true>(&pending, result, true);
+        if !tell_call::<{ 512 + EXEC_CWD }, 256, 256>(&pending, result, Some(&base), false) {
+            tell_call::<{ 4096 + EXEC_CWD }, 2048, 2048>(&pending, result, Some(&base), true);
         }
-    } else if relative {
-        if !tell_call::<{ 192 + EXEC_CWD }, 192, 0, true>(&pending, result, false) {
-            tell_call::<{ 4096 + EXEC_CWD }, 4096, 0, true>(&pending, result, true);
-        }
-    } else if !tell_call::<192, 192, 0, false>(&pending, result, false) {
-        tell_call::<4096, 4096, 0, false>(&pending, result, true);
+    } else if !tell_call::<{ 192 + EXEC_CWD }, 192, 0>(&pending, result, Some(&base), false) {
+        tell_call::<{ 4096 + EXEC_CWD }, 4096, 0>(&pending, result, Some(&base), true);
     }
     0
 }
@@ -166,13 +178,14 @@ fn is_boring(text: *const u8, length: u32) -> bool {
     BORING.get_ptr(ending).is_some()
 }
 
-/// Tells a call: the path in `FIRST` bytes, a second one in `SECOND` bytes behind it, and behind both the directory, if
-/// `BASE`. `false`: a path does not fit and `last` is not set (or the ring is full, which is counted; the second try then
+/// Tells a call: the path in `FIRST` bytes, a second one in `SECOND` bytes behind it, and behind both the names of the
+/// directory, if there is one. `false`: a path does not fit and `last` is not set (or the ring is full, which is counted; the second try then
 /// finds it full as well).
 #[inline(always)]
-fn tell_call<const N: usize, const FIRST: usize, const SECOND: usize, const BASE: bool>(
+fn tell_call<const N: usize, const FIRST: usize, const SECOND: usize>(
     pending: &Pending,
     result: i64,
+    base: Option<&Names>,
     last: bool,
 ) -> bool {
     let mut boring = false;
@@ -207,18 +220,10 @@ fn tell_call<const N: usize, const FIRST: usize, const SECOND: usize, const BASE
                 flags |= flag::FAULT;
             }
             let mut base_len = 0;
-            if BASE {
-                let task = current();
-                let path = if pending.directory == AT_FDCWD {
-                    working_directory(task)
-                } else {
-                    open_directory(task, pending.directory as u32)
-                };
-                let (length, whole) = names_of(text.add(FIRST + SECOND), path);
+            if let Some(base) = base {
+                let (length, cut) = base.copy(text.add(FIRST + SECOND));
                 base_len = length;
-                if !whole {
-                    flags |= flag::CUT_CWD;
-                }
+                flags |= cut;
             }
             (*record).head = head(kind::FILE, flags);
             (*record).begin = pending.begin;
@@ -231,7 +236,11 @@ fn tell_call<const N: usize, const FIRST: usize, const SECOND: usize, const BASE
             (*record).path_len = first_len;
             (*record).path2_at = if SECOND == 0 { 0 } else { FIRST as u32 };
             (*record).path2_len = second_len;
-            (*record).base_at = if BASE { (FIRST + SECOND) as u32 } else { 0 };
+            (*record).base_at = if base.is_some() {
+                (FIRST + SECOND) as u32
+            } else {
+                0
+            };
             (*record).base_len = base_len;
         }
         true

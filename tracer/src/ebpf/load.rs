@@ -286,3 +286,48 @@ impl Loaded {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use aya::programs::{ProgramError, UProbe};
+
+    use super::*;
+
+    /// Instructions that the verifier may walk for one program: a few tens of nanoseconds each, before a command starts.
+    const MOST_WALKED: u32 = 60_000;
+
+    /// A count that depends on the kernel's release and the programs alone.
+    #[test]
+    fn the_verifier_is_soon_done_with_each_program() {
+        let mut loaded = match load(false) {
+            Ok(loaded) => loaded,
+            Err(refused) => {
+                println!("skipped: {refused}");
+                return;
+            }
+        };
+        for name in ["call_entry", "call_ret", "call_return"] {
+            let program: &mut UProbe = of_kind(&mut loaded.ebpf, name).unwrap();
+            match program.load() {
+                Ok(()) | Err(ProgramError::AlreadyLoaded) => {}
+                Err(error) => panic!("{name}: {error}"),
+            }
+        }
+        let mut walked = Vec::new();
+        for (name, program) in loaded.ebpf.programs() {
+            if let Some(count) = program
+                .info()
+                .ok()
+                .and_then(|i| i.verified_instruction_count())
+            {
+                walked.push((count, name.to_owned()));
+            }
+        }
+        walked.sort();
+        println!("{walked:#?}");
+        assert!(
+            walked.iter().all(|(count, _)| *count < MOST_WALKED),
+            "{walked:#?}"
+        );
+    }
+}
