@@ -113,6 +113,10 @@ pub fn attach(args: &AttachArgs) -> Result<ExitCode> {
         );
     }
     conclude(&args.trace, &report, &path, &collected);
+    // Who detaches from a live process is told that it is so by the prompt.
+    if let Some(detaching) = collected.detaching {
+        detaching.wait();
+    }
     Ok(ExitCode::SUCCESS)
 }
 

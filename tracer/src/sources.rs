@@ -37,8 +37,7 @@ impl Sources {
             (_, Reach::No(reason)) => status("preload", SourceState::Refused, Some(reason.clone())),
         };
         let (kernel, ebpf) = match (choice, reach) {
-            // The kernel programs take a second to attach and two to detach, for little more than the shim sees; where
-            // the shim sees nothing they are all there is.
+            // Two witnesses of everything double the trace; where the shim sees nothing, the kernel is all there is.
             (SourceChoice::Auto, Reach::Yes) | (SourceChoice::Preload, _) => {
                 (None, status("ebpf", SourceState::Absent, None))
             }

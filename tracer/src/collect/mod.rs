@@ -115,7 +115,7 @@ pub struct Collected {
     pub trouble: Option<io::Error>,
     /// Descendants that were still running.
     pub still_running: Vec<u32>,
-    /// Kernel programs that are being taken out. Dropping it waits until nothing is left.
+    /// Kernel programs that are being taken out.
     pub detaching: Option<Detaching>,
 }
 

@@ -18,6 +18,7 @@
 
 mod btf;
 mod decode;
+mod detach;
 mod error;
 mod event;
 mod follow;
@@ -46,6 +47,7 @@ use crossbeam_channel::{Receiver, bounded};
 use jittrace_ebpf::{FILE_RING_MAP, LOST_MAP, RING_MAP};
 use rustix::event::{EventfdFlags, eventfd};
 
+pub use detach::Detaching;
 pub use error::SourceError;
 pub use event::{
     Call, Captured, Exec, ExecFailed, Exit, Field, FileCall, FileOperation, KernelEvent, Missing,
@@ -223,10 +225,6 @@ impl KernelSource {
 
     /// Follows nobody any more, delivers what is in the rings, closes the channel, and begins to detach. Receive meanwhile
     /// from another thread: of what nobody takes, as much is kept as the channel holds.
-    ///
-    /// Detaching waits for one RCU grace period per tracepoint, about two seconds in all, and changes nothing that can be
-    /// seen: finish the report meanwhile.
-    #[must_use = "dropped at once, it is waited for at once"]
     pub fn stop(mut self) -> Detaching {
         self.end()
     }
@@ -247,32 +245,7 @@ impl KernelSource {
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
-        let probes = self.probes.take();
-        // Without a thread, dropped here.
-        Detaching {
-            thread: thread("jittrace-detach", move || drop(probes)).ok(),
-        }
-    }
-}
-
-/// Programs that are being detached and unloaded. Dropping it waits for the end.
-#[derive(Debug)]
-pub struct Detaching {
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Detaching {
-    /// Waits until nothing is left in the kernel.
-    pub fn wait(self) {
-        drop(self);
-    }
-}
-
-impl Drop for Detaching {
-    fn drop(&mut self) {
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        Detaching::of(self.probes.take())
     }
 }
 
