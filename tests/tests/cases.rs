@@ -14,7 +14,7 @@ use std::{
 };
 
 use jittrace_model::report::{Finding, Report, Severity};
-use jittrace_tests::jittrace;
+use jittrace_tests::{jittrace, trace::kernel_source};
 
 /// What is expected of one traced program start.
 enum Expect {
@@ -469,15 +469,37 @@ fn what_the_trackers_report_has_its_verdict() {
 #[test]
 fn odd_and_healthy_runs_are_left_in_peace() {
     let mut failures = Vec::new();
+    leave_in_peace("preload", &mut failures);
+    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+}
+
+fn leave_in_peace(source: &str, failures: &mut Vec<String>) {
     for (script, runs) in HEALTHY {
         let place = tempfile::tempdir().expect("a temporary directory");
-        let reports = reports_of(script, place.path());
+        let reports = reports_under(source, script, place.path());
         assert_eq!(reports.len(), *runs, "{script}: every start was traced");
         for (number, (report, directory)) in reports.iter().enumerate() {
-            let name = format!("{script} run {}", number + 1);
-            judge(&name, report, directory, &Silent, &mut failures);
+            let name = format!("{script} run {} ({source})", number + 1);
+            judge(&name, report, directory, &Silent, failures);
         }
     }
+}
+
+/// What the shim alone says of a child that it cannot follow: with the kernel it is followed.
+const OF_THE_SHIM_ALONE: &[&str] = &["s16-cleared-environment"];
+
+#[test]
+fn shim_and_kernel_together_say_the_same() {
+    if !kernel_source("shim_and_kernel_together_say_the_same") {
+        return;
+    }
+    let mut failures = Vec::new();
+    for case in [CASES, SIBLINGS, TRACKERS].into_iter().flatten() {
+        if !OF_THE_SHIM_ALONE.contains(&case.script) {
+            play_under("all", case, &mut failures);
+        }
+    }
+    leave_in_peace("all", &mut failures);
     assert!(failures.is_empty(), "\n{}", failures.join("\n"));
 }
 
@@ -588,10 +610,15 @@ fn every_public_report_gets_the_verdict_that_took_its_thread_days() {
 }
 
 fn play(case: &Case, failures: &mut Vec<String>) {
+    play_under("preload", case, failures);
+}
+
+/// Plays a case with these sources.
+fn play_under(source: &str, case: &Case, failures: &mut Vec<String>) {
     let place = tempfile::tempdir().expect("a temporary directory");
-    let reports = reports_of(case.script, place.path());
+    let reports = reports_under(source, case.script, place.path());
     for (number, expected) in case.runs {
-        let name = format!("{} run {number}", case.script);
+        let name = format!("{} run {number} ({source})", case.script);
         let Some((report, directory)) = reports.get(number - 1) else {
             failures.push(format!("{name}: there is no such traced start"));
             continue;
@@ -681,14 +708,19 @@ fn words(finding: &Finding) -> String {
 
 /// Runs a script; the report of each traced start, and the directory that the script made for itself.
 fn reports_of(script: &str, place: &Path) -> Vec<(Report, String)> {
+    reports_under("preload", script, place)
+}
+
+/// The same with these sources.
+fn reports_under(source: &str, script: &str, place: &Path) -> Vec<(Report, String)> {
     let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
     let work = place.join("work");
     let out = place.join("out");
     fs::create_dir(&work).expect("a directory for the script");
     fs::create_dir(&out).expect("a directory for the reports");
-    let run = runner(place, &out);
+    let run = runner(source, place, &out);
     let output = Command::new("timeout")
-        .args(["120", "sh"])
+        .args(["600", "sh"])
         .arg(cases.join(format!("{script}.sh")))
         .env("CASES", &cases)
         .env("RUN", &run)
@@ -727,12 +759,12 @@ fn reports_of(script: &str, place: &Path) -> Vec<(Report, String)> {
     reports
 }
 
-/// A program that runs its arguments under jittrace, the n-th time with the n-th report.
-fn runner(place: &Path, out: &Path) -> PathBuf {
+/// A program that runs its arguments under jittrace with these sources, the n-th time with the n-th report.
+fn runner(source: &str, place: &Path, out: &Path) -> PathBuf {
     let path = place.join("run");
     let text = format!(
         "#!/bin/sh\nn=1; while [ -e '{out}'/$n.started ]; do n=$((n+1)); done; : > '{out}'/$n.started\n\
-         exec '{jittrace}' --no-tui --quiet -o '{out}'/$n.jtrace --report json='{out}'/$n.json -- \"$@\"\n",
+         exec '{jittrace}' --source {source} --no-tui --quiet -o '{out}'/$n.jtrace --report json='{out}'/$n.json -- \"$@\"\n",
         out = out.display(),
         jittrace = jittrace().display()
     );

@@ -9,16 +9,19 @@ use super::{
     desk::Desk,
     kernel::{self, Kernel, Sight},
     merge::{Item, Merge},
+    stillborn,
     translate::Translate,
     watch::Watch,
 };
-use crate::ebpf::{Detaching, KernelEvent};
+use crate::ebpf::{Detaching, Exit, KernelEvent};
 
 /// The kernel source, and what is remembered of the processes that it follows.
 pub(super) struct Following {
     kernel: Option<Kernel>,
     translate: kernel::Translate,
     merge: Merge,
+    /// The command, whose end its own parent tells.
+    root: Option<u32>,
     /// Processes that the shim is in, and since when.
     covered: HashMap<u32, u64>,
     /// The shim's side.
@@ -30,6 +33,7 @@ impl Following {
     pub(super) fn new(kernel: Kernel, launching: Option<u32>) -> Following {
         Following {
             kernel: Some(kernel),
+            root: launching,
             translate: kernel::Translate::new(launching),
             merge: Merge::default(),
             covered: HashMap::new(),
@@ -128,6 +132,12 @@ impl Following {
             self.covered.remove(&pid);
         }
         let covered = self.covered.contains_key(&pid);
+        if let KernelEvent::Exit(Exit::Code(stillborn::LOADER_STATUS)) = sight.observation.event
+            && self.root != Some(pid)
+            && (!covered || self.shim.living().any(|living| living == pid))
+        {
+            desk.ended_by_loader(None, pid, time);
+        }
         self.translate.sight(sight, covered, desk);
         if matches!(sight.observation.event, KernelEvent::Exit(_)) {
             self.covered.remove(&pid);
