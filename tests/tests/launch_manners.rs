@@ -103,6 +103,53 @@ fn an_inherited_ignored_sigpipe_stays_ignored() {
 }
 
 #[test]
+fn what_was_ignored_or_blocked_at_the_start_stays_so() {
+    use std::os::unix::process::CommandExt;
+    /// A signal that the C library keeps for itself from the first thread on.
+    const OF_THE_LIBRARY: i32 = 33;
+    let directory = tempfile::tempdir().unwrap();
+    let trace = directory.path().join("t.jtrace");
+    let run = |words: &[&str]| {
+        let mut command = Command::new(words[0]);
+        command
+            .args(&words[1..])
+            .args(["grep", "-E", "Sig(Blk|Ign)", "/proc/self/status"]);
+        // SAFETY: system calls alone, on locals.
+        unsafe {
+            command.pre_exec(|| {
+                let ignore = [libc::SIG_IGN, 0, 0, 0];
+                let none: *mut usize = std::ptr::null_mut();
+                for signal in [libc::SIGUSR2, OF_THE_LIBRARY] {
+                    libc::syscall(libc::SYS_rt_sigaction, signal, &raw const ignore, none, 8);
+                }
+                let block = 1_u64 << (libc::SIGUSR1 - 1);
+                let how = libc::SIG_BLOCK;
+                libc::syscall(libc::SYS_rt_sigprocmask, how, &raw const block, none, 8);
+                Ok(())
+            });
+        }
+        text(&command.output().unwrap().stdout).to_owned()
+    };
+    let bare = run(&["env"]);
+    let told = |name: &str| {
+        let line = bare.lines().find(|l| l.starts_with(name)).unwrap();
+        u64::from_str_radix(line.split_ascii_whitespace().nth(1).unwrap(), 16).unwrap()
+    };
+    assert!(told("SigIgn") & (1 << (OF_THE_LIBRARY - 1)) != 0, "{bare}");
+    assert!(told("SigBlk") & (1 << (libc::SIGUSR1 - 1)) != 0, "{bare}");
+    let jittrace = jittrace().display().to_string();
+    let trace = trace.display().to_string();
+    // With the kernel, where it may be used, jittrace has threads before the command starts.
+    for source in ["preload", "all"] {
+        let words = [
+            &jittrace, "--no-tui", "--quiet", "--report", "none", "--source", source, "-o", &trace,
+            "--",
+        ];
+        assert_eq!(run(&words), bare, "{source}");
+    }
+}
+
+#[test]
 fn a_signal_sent_to_jittrace_reaches_the_command_once() {
     let directory = tempfile::tempdir().unwrap();
     let said = directory.path().join("said");

@@ -210,7 +210,7 @@ impl Command {
         }
     }
 
-    /// In the child: takes the user's identity and dispositions, then execs. Returns the error number.
+    /// In the child: takes the user's identity and what was inherited of signals, then execs. Returns the error number.
     fn become_command(&self, argv: &[*const libc::c_char], env: &[*const libc::c_char]) -> i32 {
         if let Some(terminal) = self.terminal {
             // SAFETY: plain system calls on an open terminal; async-signal-safe.
@@ -237,12 +237,6 @@ impl Command {
             }
         }
         dispositions::restore();
-        // SAFETY: an empty set unblocks everything that jittrace blocked for itself; async-signal-safe.
-        unsafe {
-            let mut none: libc::sigset_t = std::mem::zeroed();
-            libc::sigemptyset(&raw mut none);
-            libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
-        }
         // As execvp: go on after "not there", remember "may not".
         let mut refused = None;
         let mut last = libc::ENOENT;
