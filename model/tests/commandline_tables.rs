@@ -134,7 +134,12 @@ fn purposes_and_architectures() {
         ("ninja --version", Tool::Ninja, VersionProbe, ""),
         ("ninja -v -C /w -f /w/build.ninja", Tool::Ninja, Build, ""),
         ("which nvcc", Tool::Which, Search, ""),
-        ("ccache nvcc -c k.cu -arch=sm_90", Tool::Launcher, Compile, ""),
+        (
+            "ccache nvcc -c k.cu -arch=sm_90",
+            Tool::Launcher,
+            Compile,
+            "",
+        ),
     ];
     for (line, tool, purpose, wanted) in rows {
         let command = command(line);

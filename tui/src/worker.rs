@@ -58,6 +58,9 @@ pub enum Published {
 /// Batches that are packed and not yet folded.
 const BETWEEN: usize = 4;
 
+/// Most threads that pack.
+const PACKERS: usize = 3;
+
 /// Shortest time between two snapshots.
 const INTERVAL: Duration = Duration::from_millis(200);
 
@@ -112,20 +115,50 @@ pub fn start(
         })
 }
 
-/// Packs events for the list before they are folded.
+/// Packs events for the list before they are folded: several threads in turn, so that a long trace waits for none.
 fn pack(input: &Receiver<Input>, folded: &Sender<Input>, publish: &impl Fn(Published) -> bool) {
-    while let Ok(input) = input.recv() {
-        if let Input::Events(events) = &input {
-            for part in events.chunks(CHUNK) {
-                if !publish(Published::Chunk(Chunk::of(part))) {
+    std::thread::scope(|scope| {
+        let packers = std::thread::available_parallelism().map_or(1, |n| n.get().clamp(1, PACKERS));
+        let (give, packed): (Vec<_>, Vec<_>) = (0..packers)
+            .map(|_| {
+                let (give, inputs) = crossbeam_channel::bounded::<Input>(1);
+                let (done, packed) = crossbeam_channel::bounded::<(Vec<Chunk>, Input)>(1);
+                scope.spawn(move || {
+                    while let Ok(input) = inputs.recv() {
+                        let chunks = match &input {
+                            Input::Events(events) => events.chunks(CHUNK).map(Chunk::of).collect(),
+                            _ => Vec::new(),
+                        };
+                        if done.send((chunks, input)).is_err() {
+                            return;
+                        }
+                    }
+                });
+                (give, packed)
+            })
+            .unzip();
+        scope.spawn(move || {
+            for give in give.iter().cycle() {
+                let Ok(input) = input.recv() else { return };
+                if give.send(input).is_err() {
                     return;
                 }
             }
+        });
+        for packed in packed.iter().cycle() {
+            let Ok((chunks, input)) = packed.recv() else {
+                return;
+            };
+            for chunk in chunks {
+                if !publish(Published::Chunk(chunk)) {
+                    return;
+                }
+            }
+            if folded.send(input).is_err() {
+                return;
+            }
         }
-        if folded.send(input).is_err() {
-            return;
-        }
-    }
+    });
 }
 
 fn fold(header: Header, input: &Receiver<Input>, publish: &impl Fn(Published) -> bool) {

@@ -8,7 +8,7 @@ mod reader;
 mod writer;
 
 pub use header::{Header, Host, SourceState, SourceStatus};
-pub use reader::{LogError, Reader, Skipped};
+pub use reader::{Lines, LogError, Reader, Skipped, Skips};
 pub use writer::Writer;
 
 /// Version of the trace format that this crate writes and reads.

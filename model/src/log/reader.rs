@@ -42,8 +42,7 @@ pub struct Reader<R> {
     line: u64,
     position: u64,
     buffer: Vec<u8>,
-    skipped: Vec<Skipped>,
-    skipped_count: u64,
+    skipped: Skips,
 }
 
 impl<R: BufRead> Reader<R> {
@@ -73,8 +72,7 @@ impl<R: BufRead> Reader<R> {
             line: 1,
             position,
             buffer,
-            skipped: Vec::new(),
-            skipped_count: 0,
+            skipped: Skips::default(),
         })
     }
 
@@ -107,22 +105,40 @@ impl<R: BufRead> Reader<R> {
             self.line += 1;
             let line = std::mem::take(&mut self.buffer);
             self.position += line.len() as u64;
-            let parsed = match std::str::from_utf8(&line) {
-                Ok(text) if text.trim().is_empty() => {
-                    self.buffer = reuse(line);
-                    continue;
-                }
-                Ok(text) => Event::from_line(text).map_err(|error| error.to_string()),
-                Err(_) => Err("the line is not UTF-8".to_owned()),
-            };
-            let oversized = line.len() >= LONGEST_LINE;
+            let parsed = parse(&line);
             self.buffer = reuse(line);
             match parsed {
-                Ok(event) => return Ok(Some(event)),
-                Err(_) if oversized => self.skip("the line is longer than 16 MiB".to_owned()),
-                Err(reason) => self.skip(reason),
+                Ok(Some(event)) => return Ok(Some(event)),
+                Ok(None) => {}
+                Err(reason) => self.skipped.add(self.line, reason),
             }
         }
+    }
+
+    /// The next whole lines, at least so many bytes of them where there are as many; `None` at the end of what is there
+    /// now. What [`Lines::events`] skips is not known here until it is [told](Reader::note).
+    ///
+    /// # Errors
+    /// The file could not be read.
+    pub fn next_lines(&mut self, bytes: usize) -> Result<Option<Lines>, std::io::Error> {
+        let mut lines = Lines {
+            before: self.line,
+            bytes: Vec::new(),
+        };
+        while lines.bytes.len() < bytes {
+            if !read_line(&mut self.input, &mut self.buffer)? {
+                break;
+            }
+            self.line += 1;
+            self.position += self.buffer.len() as u64;
+            lines.bytes.append(&mut self.buffer);
+        }
+        Ok((!lines.bytes.is_empty()).then_some(lines))
+    }
+
+    /// Takes note of lines that were not read as events.
+    pub fn note(&mut self, skips: Skips) {
+        self.skipped.join(skips);
     }
 
     /// Bytes of the trace that were read so far, in whole lines.
@@ -132,12 +148,12 @@ impl<R: BufRead> Reader<R> {
 
     /// The lines that were not read, at most the first hundred of them.
     pub fn skipped(&self) -> &[Skipped] {
-        &self.skipped
+        &self.skipped.first
     }
 
     /// How many lines were not read.
     pub fn skipped_count(&self) -> u64 {
-        self.skipped_count
+        self.skipped.count
     }
 
     /// The cut-off last line, if the input ended inside one.
@@ -149,16 +165,70 @@ impl<R: BufRead> Reader<R> {
             torn: true,
         })
     }
+}
 
-    fn skip(&mut self, reason: String) {
-        self.skipped_count += 1;
-        if self.skipped.len() < 100 {
-            self.skipped.push(Skipped {
-                line: self.line,
+/// Whole lines of a trace that nobody has looked into yet: any thread may.
+#[derive(Debug)]
+pub struct Lines {
+    /// Lines before the first of them.
+    before: u64,
+    bytes: Vec<u8>,
+}
+
+impl Lines {
+    /// The events in them, and the lines that are none.
+    pub fn events(&self) -> (Vec<Event>, Skips) {
+        let (mut events, mut skips) = (Vec::new(), Skips::default());
+        let lines = self.bytes.split_inclusive(|byte| *byte == b'\n');
+        for (number, line) in (self.before + 1..).zip(lines) {
+            match parse(line) {
+                Ok(Some(event)) => events.push(event),
+                Ok(None) => {}
+                Err(reason) => skips.add(number, reason),
+            }
+        }
+        (events, skips)
+    }
+}
+
+/// Lines that were not read as events: the first hundred, and how many there are.
+#[derive(Debug, Default)]
+pub struct Skips {
+    first: Vec<Skipped>,
+    count: u64,
+}
+
+impl Skips {
+    fn add(&mut self, line: u64, reason: String) {
+        self.count += 1;
+        if self.first.len() < 100 {
+            self.first.push(Skipped {
+                line,
                 reason,
                 torn: false,
             });
         }
+    }
+
+    /// Adds those of later lines.
+    pub fn join(&mut self, later: Skips) {
+        self.count += later.count;
+        let room = 100_usize.saturating_sub(self.first.len());
+        self.first.extend(later.first.into_iter().take(room));
+    }
+}
+
+/// The event of a line; none of an empty line.
+fn parse(line: &[u8]) -> Result<Option<Event>, String> {
+    let parsed = match std::str::from_utf8(line) {
+        Ok(text) if text.trim().is_empty() => return Ok(None),
+        Ok(text) => Event::from_line(text).map_err(|error| error.to_string()),
+        Err(_) => Err("the line is not UTF-8".to_owned()),
+    };
+    match parsed {
+        Ok(event) => Ok(Some(event)),
+        Err(_) if line.len() >= LONGEST_LINE => Err("the line is longer than 16 MiB".to_owned()),
+        Err(reason) => Err(reason),
     }
 }
 
@@ -257,6 +327,28 @@ mod tests {
         let (events, reader) = read(&text);
         assert_eq!(events.len(), 2);
         assert_eq!(reader.skipped()[0].line, 3);
+    }
+
+    #[test]
+    fn lines_that_are_read_in_pieces_tell_the_same() {
+        let bad = "{broken\n\n".repeat(120);
+        let text = format!("{HEADER}\n{EVENT}\n\n{bad}{EVENT}\n{EVENT}\n{{\"id\":2");
+        let (events, whole) = read(&text);
+        for bytes in [1, 100, 1 << 20] {
+            let mut reader = Reader::new(text.as_bytes()).unwrap();
+            let (mut found, mut skips) = (Vec::new(), Skips::default());
+            while let Some(lines) = reader.next_lines(bytes).unwrap() {
+                let (events, skipped) = lines.events();
+                found.extend(events);
+                skips.join(skipped);
+            }
+            reader.note(skips);
+            assert_eq!(found, events);
+            assert_eq!(reader.skipped(), whole.skipped());
+            assert_eq!(reader.skipped_count(), 120);
+            assert_eq!(reader.torn_tail(), whole.torn_tail());
+            assert_eq!(reader.position(), whole.position());
+        }
     }
 
     #[test]

@@ -14,7 +14,10 @@ use std::{
 
 use anyhow::{Context, Result};
 use crossbeam_channel::Sender;
-use jittrace_model::{Event, log::Header};
+use jittrace_model::{
+    Event,
+    log::{Header, Lines, Skips},
+};
 use jittrace_tui::Input;
 
 use crate::input::{Trace, open_trace};
@@ -24,6 +27,12 @@ pub(crate) const AHEAD: usize = 8;
 
 /// Most events of a batch.
 const BATCH: usize = 1024;
+
+/// Bytes of lines that are parsed at a time.
+const PIECE: usize = 128 << 10;
+
+/// Most threads that parse: what comes after them is not faster than so many.
+const PARSERS: usize = 4;
 
 /// How long a growing trace is left alone between two looks.
 const POLL: Duration = Duration::from_millis(50);
@@ -101,30 +110,70 @@ fn plain_length(path: &Path) -> Option<u64> {
 }
 
 /// Reads a trace that is all there, in large batches.
+///
+/// Parsing takes longer than all else, so that several threads do it: each in its turn gets the next lines, and in the
+/// same turn its events are taken.
 fn whole(mut trace: Trace, length: Option<u64>, input: &Sender<Input>) {
-    loop {
-        let mut batch = Vec::with_capacity(BATCH);
-        let mut rest = Ok(());
-        while batch.len() < BATCH {
-            match trace.reader.next_event() {
-                Ok(Some(event)) => batch.push(event),
-                Ok(None) => break,
-                Err(error) => {
-                    rest = Err(error);
+    let parsers = thread::available_parallelism().map_or(1, |cores| cores.get().clamp(1, PARSERS));
+    let (lines, parsed): (Vec<_>, Vec<_>) = (0..parsers)
+        .map(|_| {
+            let (give, lines) = crossbeam_channel::bounded::<(Lines, u64)>(1);
+            let (done, parsed) = crossbeam_channel::bounded(1);
+            thread::spawn(move || {
+                while let Ok((lines, position)) = lines.recv() {
+                    if done.send((lines.events(), position)).is_err() {
+                        return;
+                    }
+                }
+            });
+            (give, parsed)
+        })
+        .unzip();
+    let in_order = {
+        let input = input.clone();
+        thread::spawn(move || {
+            let mut skips = Skips::default();
+            for parsed in parsed.iter().cycle() {
+                // The first that has nothing more has had the last lines.
+                let Ok(((events, skipped), bytes)) = parsed.recv() else {
+                    break;
+                };
+                skips.join(skipped);
+                let size = Input::Size { bytes, of: length };
+                if input.send(Input::Events(events)).is_err() || input.send(size).is_err() {
+                    return None;
+                }
+            }
+            Some(skips)
+        })
+    };
+    let mut rest = Ok(());
+    for give in lines.iter().cycle() {
+        match trace.reader.next_lines(PIECE) {
+            Ok(Some(lines)) => {
+                if give.send((lines, trace.reader.position())).is_err() {
                     break;
                 }
             }
+            Ok(None) => break,
+            Err(error) => {
+                rest = Err(error);
+                break;
+            }
         }
-        let last = batch.len() < BATCH;
-        let size = Input::Size {
-            bytes: trace.reader.position(),
-            of: length,
-        };
-        if input.send(Input::Events(batch)).is_err() || input.send(size).is_err() {
-            return;
+    }
+    drop(lines);
+    match in_order.join() {
+        Ok(Some(skips)) => {
+            trace.reader.note(skips);
+            end(&trace, rest, input);
         }
-        if last {
-            return end(&trace, rest, input);
+        // Nobody looks any more.
+        Ok(None) => {}
+        Err(_) => {
+            let broken = "reading stopped after an error of jittrace's own; `jittrace report` reads the trace";
+            let _ = input.send(Input::Notice(broken.to_owned()));
+            let _ = input.send(Input::Complete);
         }
     }
 }
@@ -216,6 +265,47 @@ mod tests {
         let header = start(file.path(), false, send).unwrap();
         assert_eq!(header.command, ["true"]);
         assert_eq!(events(&inputs, usize::MAX), 2 * BATCH);
+    }
+
+    #[test]
+    fn a_long_trace_comes_in_order_and_what_is_wrong_in_it_is_said() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(HEADER.as_bytes()).unwrap();
+        let long = 4 * PARSERS * PIECE / event(1000).len();
+        for id in 1..=long as u64 {
+            file.write_all(event(id).as_bytes()).unwrap();
+            if id == 1000 {
+                file.write_all(b"{broken\n").unwrap();
+            }
+        }
+        file.write_all(b"{\"id\":").unwrap();
+        let (send, inputs) = crossbeam_channel::unbounded();
+        start(file.path(), false, send).unwrap();
+        let (mut last, mut position, mut notices) = (0, 0, Vec::new());
+        for input in inputs {
+            match input {
+                Input::Events(events) => {
+                    for event in events {
+                        assert_eq!(event.id, last + 1);
+                        last = event.id;
+                    }
+                }
+                Input::Size { bytes, .. } => {
+                    assert!(bytes > position);
+                    position = bytes;
+                }
+                Input::Notice(text) => notices.push(text),
+                _ => {}
+            }
+        }
+        assert_eq!(last, long as u64);
+        assert_eq!(notices.len(), 2, "{notices:?}");
+        assert!(
+            notices[0].contains("1 line could not be read"),
+            "{notices:?}"
+        );
+        assert!(notices[0].contains("line 1002"), "{notices:?}");
+        assert!(notices[1].contains("cut off"), "{notices:?}");
     }
 
     #[test]
