@@ -15,6 +15,7 @@ pub mod findings;
 pub mod fold;
 pub mod image;
 pub mod join;
+mod lasting;
 pub mod loader;
 pub mod log;
 pub mod redact;

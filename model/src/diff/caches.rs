@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{Change, Facet, Kind, Weight, lasting};
-use crate::report::{Artifact, Build, Cache, Report, phrase};
+use super::{Change, Facet, Kind, Weight};
+use crate::{
+    lasting::lasting,
+    report::{Artifact, Build, Cache, Report, phrase},
+};
 
 pub(super) fn compare(good: &Report, bad: &Report, changes: &mut Vec<Change>) {
     for owner in owners(good, bad) {
@@ -40,6 +43,7 @@ fn key(cache: &Cache, artifact: &Artifact) -> String {
             .strip_prefix(&cache.directory)
             .unwrap_or(&artifact.path),
     )
+    .into_owned()
 }
 
 fn by_key<'a>(caches: &[&'a Cache]) -> BTreeMap<String, &'a Artifact> {

@@ -257,21 +257,3 @@ fn other_host(good: &Report, bad: &Report) -> bool {
             _ => false,
         }
 }
-
-/// A path without what is new in every run: temporary directories, hashes of a moment, process ids.
-fn lasting(path: &str) -> String {
-    let mut parts = Vec::new();
-    let mut before = "";
-    for part in path.split('/') {
-        let temporary = before == "tmp" && !part.is_empty();
-        let numbered = part.len() > 3 && part.bytes().all(|byte| byte.is_ascii_digit());
-        let made_up = part.starts_with("tmp") && part.len() > 6;
-        parts.push(if temporary || numbered || made_up {
-            "*"
-        } else {
-            part
-        });
-        before = part;
-    }
-    parts.join("/")
-}

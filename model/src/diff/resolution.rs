@@ -1,7 +1,10 @@
 //! What each component resolved, part by part.
 
-use super::{Change, Facet, Kind, Weight, caches::compiled, lasting, other_host};
-use crate::report::{Component, Report, Resolved, phrase};
+use super::{Change, Facet, Kind, Weight, caches::compiled, other_host};
+use crate::{
+    lasting::lasting,
+    report::{Component, Report, Resolved, phrase},
+};
 
 pub(super) fn compare(good: &Report, bad: &Report, changes: &mut Vec<Change>) {
     let mut found = Vec::new();

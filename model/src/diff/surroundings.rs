@@ -1,7 +1,10 @@
 //! What surrounds the components: command, driver, GPUs, machine, toolkits that are present, end and duration.
 
-use super::{Change, Facet, Kind, Weight, lasting, other_host};
-use crate::report::{Report, phrase};
+use super::{Change, Facet, Kind, Weight, other_host};
+use crate::{
+    lasting::lasting,
+    report::{Report, phrase},
+};
 
 pub(super) fn compare(good: &Report, bad: &Report, changes: &mut Vec<Change>) {
     command(good, bad, changes);
@@ -16,7 +19,7 @@ fn command(good: &Report, bad: &Report, changes: &mut Vec<Change>) {
         report
             .command
             .iter()
-            .map(|argument| lasting(argument))
+            .map(|argument| lasting(argument).into_owned())
             .collect()
     };
     let (before, after) = (lasting_of(good), lasting_of(bad));

@@ -5,7 +5,7 @@
 //! that found the file there, with nobody in this trace who made it or removed it, and a process that did not get
 //! further. Silent when the lock was got in the end.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use super::{
     Draft, View,
@@ -24,7 +24,7 @@ const STUCK_NS: u64 = 30_000_000_000;
 
 pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
     let mut drafts: Vec<Draft> = Vec::new();
-    let mut told: Vec<(u32, &str)> = Vec::new();
+    let mut told: HashSet<(u32, &str)> = HashSet::new();
     for access in view.model.accesses() {
         let path = access.what.path.as_str();
         if told.contains(&(access.pid, path)) {
@@ -37,7 +37,7 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
             _ => None,
         };
         if let Some(draft) = stale {
-            told.push((access.pid, path));
+            told.insert((access.pid, path));
             drafts.push(draft);
         }
     }
@@ -51,12 +51,10 @@ fn is_lock(path: &str) -> bool {
 
 /// flock, lockf, fcntl: waiting, and no sign of having got it.
 fn by_descriptor(view: &View<'_>, access: &Seen<Arc<FileAccess>>) -> Option<Draft> {
-    let got = view.model.accesses().iter().any(|a| {
-        a.pid == access.pid
-            && a.what.path == access.what.path
-            && a.what.op == FileOp::Locked
-            && a.t >= access.t
-    });
+    let path = access.what.path.as_str();
+    let got = view
+        .uses_of(path)
+        .any(|a| a.pid == access.pid && a.what.op == FileOp::Locked && a.t >= access.t);
     if got {
         return None;
     }
@@ -73,22 +71,12 @@ fn by_descriptor(view: &View<'_>, access: &Seen<Arc<FileAccess>>) -> Option<Draf
         return None;
     }
     let holder = view
-        .model
-        .accesses()
-        .iter()
-        .rfind(|a| {
-            a.what.path == access.what.path
-                && a.what.op == FileOp::Locked
-                && a.pid != access.pid
-                && a.t <= access.t
-        })
+        .uses_of(path)
+        .rfind(|a| a.what.op == FileOp::Locked && a.pid != access.pid && a.t <= access.t)
         .filter(|l| {
-            !view.model.accesses().iter().any(|a| {
-                a.pid == l.pid
-                    && a.what.path == l.what.path
-                    && a.what.op == FileOp::Unlock
-                    && a.t > l.t
-            })
+            !view
+                .uses_of(path)
+                .any(|a| a.pid == l.pid && a.what.op == FileOp::Unlock && a.t > l.t)
         });
     let severity = if broke_off {
         Severity::Error
@@ -132,19 +120,15 @@ fn by_descriptor(view: &View<'_>, access: &Seen<Arc<FileAccess>>) -> Option<Draf
 fn by_file(view: &View<'_>, access: &Seen<Arc<FileAccess>>) -> Option<Draft> {
     let path = access.what.path.as_str();
     let of_lock = |ops: &'static [FileOp]| {
-        view.model
-            .accesses()
-            .iter()
-            .filter(move |a| a.what.path == path && a.what.errno == 0 && ops.contains(&a.what.op))
+        view.uses_of(path)
+            .filter(move |a| a.what.errno == 0 && ops.contains(&a.what.op))
     };
     let made_here = of_lock(&[FileOp::Create, FileOp::Mkdir]).any(|a| a.t <= access.t);
     let freed = of_lock(&[FileOp::Unlink]).any(|a| a.t >= access.t);
     // Once the file is gone, whoever polls for it sees ENOENT.
     let gone = view
-        .model
-        .accesses()
-        .iter()
-        .any(|a| a.what.path == path && a.what.errno == 2 && a.t >= access.t);
+        .uses_of(path)
+        .any(|a| a.what.errno == 2 && a.t >= access.t);
     if made_here || freed || gone {
         return None;
     }
@@ -156,20 +140,17 @@ fn by_polling(view: &View<'_>, access: &Seen<Arc<FileAccess>>) -> Option<Draft> 
     const POLLS: usize = 5;
     let path = access.what.path.as_str();
     let polls = view
-        .model
-        .accesses()
-        .iter()
-        .filter(|a| a.pid == access.pid && a.what.path == path && a.what.errno == 0)
+        .uses_of(path)
+        .filter(|a| a.pid == access.pid && a.what.errno == 0)
         .filter(|a| matches!(a.what.op, FileOp::Stat | FileOp::Open))
         .count();
-    let touched = view.model.accesses().iter().any(|a| {
-        a.what.path == path
-            && (a.what.errno == 2
-                || a.what.errno == 0
-                    && matches!(
-                        a.what.op,
-                        FileOp::Create | FileOp::Unlink | FileOp::Locked | FileOp::LockWait
-                    ))
+    let touched = view.uses_of(path).any(|a| {
+        a.what.errno == 2
+            || a.what.errno == 0
+                && matches!(
+                    a.what.op,
+                    FileOp::Create | FileOp::Unlink | FileOp::Locked | FileOp::LockWait
+                )
     });
     if polls < POLLS || touched {
         return None;

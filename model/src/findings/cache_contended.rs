@@ -91,11 +91,7 @@ fn keys<'v, 'a>(view: &'v View<'a>) -> Vec<Key<'v, 'a>> {
         let (Some(output), false) = (&build.output, inner) else {
             continue;
         };
-        let Some(tool) = view
-            .tools()
-            .iter()
-            .find(|t| t.process.pid == build.pid && t.process.start == build.start_ns)
-        else {
+        let Some(tool) = view.tool_of_build(build) else {
             continue;
         };
         let path = key_of(&published_as(view, &absolute(&build.cwd, output)));
@@ -117,10 +113,8 @@ fn keys<'v, 'a>(view: &'v View<'a>) -> Vec<Key<'v, 'a>> {
 
 /// Where an output was moved to, when it was.
 fn published_as(view: &View<'_>, output: &str) -> String {
-    view.model
-        .accesses()
-        .iter()
-        .find(|a| a.what.op == FileOp::Rename && a.what.errno == 0 && a.what.path == output)
+    view.uses_of(output)
+        .find(|a| a.what.op == FileOp::Rename && a.what.errno == 0)
         .and_then(|a| a.what.to.clone())
         .unwrap_or_else(|| output.to_owned())
 }

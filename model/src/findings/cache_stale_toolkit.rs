@@ -56,10 +56,8 @@ fn first_uses<'a>(view: &View<'a>, artifact: &Artifact) -> Vec<(Option<EventId>,
         return process.map(|p| (event, p)).into_iter().collect();
     }
     let opened = view
-        .model
-        .accesses()
-        .iter()
-        .filter(|a| a.what.op == FileOp::Open && a.what.errno == 0 && a.what.path == artifact.path)
+        .uses_of(&artifact.path)
+        .filter(|a| a.what.op == FileOp::Open && a.what.errno == 0)
         .map(|a| (a.id, a.process));
     let mapped = view
         .model
@@ -289,10 +287,7 @@ fn built_in_another<'v, 'a>(
                 .as_deref()
                 .is_some_and(|o| crate::resolve::absolute(&b.cwd, o) == path)
     })?;
-    let tool = view
-        .tools()
-        .iter()
-        .find(|t| t.process.pid == build.pid && t.process.start == build.start_ns)?;
+    let tool = view.tool_of_build(build)?;
     Some((tool, tool.version.as_ref().map(|k| k.version)))
 }
 

@@ -8,9 +8,9 @@ use std::{
 };
 
 use crate::{
-    event::{Call, EventId, Frame, Message},
+    event::{Call, EventId, FileAccess, Frame, Message},
     fold::{Loaded, Model, Process, ProcessIndex, Seen, normalized},
-    report::{Exit, Report},
+    report::{Build, Exit, Report},
     resolve::{
         archs_of,
         asker::{self, Asker},
@@ -94,6 +94,8 @@ pub struct View<'a> {
     calls_of: BTreeMap<&'a str, Vec<usize>>,
     /// Positions in the model's libraries, by process.
     libraries_of: HashMap<Option<ProcessIndex>, Vec<usize>>,
+    /// Positions in the model's uses of files, by path.
+    uses_of: HashMap<&'a str, Vec<usize>>,
 }
 
 impl<'a> View<'a> {
@@ -111,6 +113,7 @@ impl<'a> View<'a> {
             tool_of: HashMap::new(),
             calls_of: BTreeMap::new(),
             libraries_of: HashMap::new(),
+            uses_of: HashMap::new(),
         };
         for (at, call) in model.calls().iter().enumerate() {
             view.calls_of
@@ -123,6 +126,9 @@ impl<'a> View<'a> {
                 .entry(library.process)
                 .or_default()
                 .push(at);
+        }
+        for (at, access) in model.accesses().iter().enumerate() {
+            view.uses_of.entry(&access.what.path).or_default().push(at);
         }
         for process in model.processes() {
             let Some(kind) = Kind::of(process.name()).filter(|k| *k != Kind::Shell) else {
@@ -157,6 +163,20 @@ impl<'a> View<'a> {
     /// Runs of one kind of tool.
     pub fn tools_of(&self, kind: Kind) -> impl Iterator<Item = &Tool<'a>> {
         self.tools.iter().filter(move |t| t.kind == kind)
+    }
+
+    /// The tool whose run a build of the report is.
+    pub fn tool_of_build(&self, build: &Build) -> Option<&Tool<'a>> {
+        let began = *build.events.first()?;
+        let at = self
+            .tools
+            .binary_search_by_key(&began, |tool| tool.process.id)
+            .ok();
+        at.and_then(|at| self.tools.get(at)).or_else(|| {
+            self.tools
+                .iter()
+                .find(|t| t.process.pid == build.pid && t.process.start == build.start_ns)
+        })
     }
 
     /// The tool that a process image is.
@@ -454,6 +474,19 @@ impl<'a> View<'a> {
                             .is_some_and(|r| f.what.needed.contains(r))
                 })
         })
+    }
+
+    /// Uses of one file by its path, in order.
+    pub fn uses_of(
+        &self,
+        path: &str,
+    ) -> impl DoubleEndedIterator<Item = &'a Seen<Arc<FileAccess>>> + use<'a, '_> {
+        let accesses = self.model.accesses();
+        self.uses_of
+            .get(path)
+            .into_iter()
+            .flatten()
+            .filter_map(move |at| accesses.get(*at))
     }
 
     // ---- calls --------------------------------------------------------------------------------------------------

@@ -4,11 +4,15 @@
 //! what was seen, indexed by process, and draws no conclusions; those are made from it by [`crate::resolve`] and
 //! [`crate::findings`].
 
+mod alike;
+mod condense;
 mod pool;
 mod process;
 
 use std::{collections::HashMap, ops::Deref, sync::Arc};
 
+pub use condense::Condensed;
+use condense::Long;
 use pool::Pool;
 pub use process::{Process, ProcessIndex};
 
@@ -16,7 +20,7 @@ use crate::{
     event::{
         Body, CacheFact, Call, DirectoryFact, DistributionFact, DriverFact, Event, EventId, Exec,
         ExecFailed, Fact, FileAccess, FileFact, Frame, GpuFact, LibraryFailed, LibraryLoaded,
-        LibraryRequest, LibraryUnloaded, Lost, Message, Note, Source, ToolOutputFact, ToolkitFact,
+        LibraryRequest, Lost, Message, Note, Source, ToolOutputFact, ToolkitFact,
     },
     log::Header,
 };
@@ -72,7 +76,6 @@ pub struct Model {
     libraries: Vec<Seen<Loaded>>,
     equal_libraries: Pool<LibraryLoaded>,
     library_failures: Vec<Seen<LibraryFailed>>,
-    unloads: Vec<Seen<LibraryUnloaded>>,
     calls: Vec<Seen<Arc<Call>>>,
     equal_calls: Pool<Call>,
     messages: Vec<Seen<Message>>,
@@ -93,7 +96,8 @@ pub struct Model {
     cache_owners: HashMap<String, String>,
     lost: Vec<Seen<Lost>>,
     notes: Vec<Seen<Note>>,
-    witnesses: HashMap<EventId, Vec<(EventId, Source)>>,
+    long: Long,
+    condensed: Condensed,
     events: u64,
     last_id: EventId,
     last_t: u64,
@@ -113,12 +117,8 @@ impl Model {
         self.events += 1;
         self.last_id = self.last_id.max(event.id);
         self.last_t = self.last_t.max(event.t);
-        if let Some(first) = event.same_as {
+        if event.same_as.is_some() {
             // The fact itself is told by the first witness's event, whichever of the two arrives first.
-            self.witnesses
-                .entry(first)
-                .or_default()
-                .push((event.id, event.source));
             return;
         }
         let (id, t, pid, source) = (event.id, event.t, event.pid, event.source);
@@ -172,7 +172,8 @@ impl Model {
                 self.libraries.push(seen!(Loaded { request, what }));
             }
             Body::LibraryFailed(failed) => self.library_failures.push(seen!(*failed)),
-            Body::LibraryUnloaded(unloaded) => self.unloads.push(seen!(unloaded)),
+            // What was mapped and unmapped again was mapped all the same.
+            Body::LibraryUnloaded(_) => {}
             Body::Call(mut call) => {
                 call.duration_ns = None;
                 let call = self.equal_calls.share(*call);
@@ -213,6 +214,7 @@ impl Model {
             Body::Note(note) => self.notes.push(seen!(note)),
             Body::Other(_) => {}
         }
+        self.condense_when_long();
     }
 
     fn has_ended(&self, process: ProcessIndex) -> bool {
@@ -255,16 +257,29 @@ impl Model {
 
     /// Frames that were told later than what they belong to. `pid`: whose they are.
     fn attach_stack(&mut self, pid: u32, of: Option<EventId>, python: Vec<Frame>) {
+        /// Numbers rise in the order of arrival, so only what came since is looked at.
+        fn late<T>(list: &mut [Seen<T>], of: EventId) -> Option<&mut Seen<T>> {
+            list.iter_mut()
+                .rev()
+                .take_while(|seen| seen.id >= of)
+                .find(|seen| seen.id == of)
+        }
         let Some(of) = of else { return };
-        if let Some(exec) = self.execs.iter_mut().rev().find(|e| e.id == of) {
+        if let Some(exec) = late(&mut self.execs, of) {
             exec.what.python = python;
-        } else if let Some(request) = self.requests.iter_mut().rev().find(|e| e.id == of) {
+        } else if let Some(request) = late(&mut self.requests, of) {
             Arc::make_mut(&mut request.what).python = python;
-        } else if let Some(call) = self.calls.iter_mut().rev().find(|e| e.id == of) {
+        } else if let Some(call) = late(&mut self.calls, of) {
             Arc::make_mut(&mut call.what).python = python;
-        } else if let Some(loaded) = self.libraries.iter_mut().rev().find(|e| e.id == of) {
+        } else if let Some(loaded) = late(&mut self.libraries, of) {
             Arc::make_mut(&mut loaded.what.what).python = python;
-        } else if let Some(process) = self.processes.iter_mut().rev().find(|p| p.id == of) {
+        } else if let Some(process) = self
+            .processes
+            .iter_mut()
+            .rev()
+            .take_while(|process| process.id >= of)
+            .find(|process| process.id == of)
+        {
             if process.pid == pid {
                 process.doing = python;
             } else {
@@ -346,11 +361,6 @@ impl Model {
     /// Libraries that could not be loaded.
     pub fn library_failures(&self) -> &[Seen<LibraryFailed>] {
         &self.library_failures
-    }
-
-    /// Libraries that were unmapped.
-    pub fn unloads(&self) -> &[Seen<LibraryUnloaded>] {
-        &self.unloads
     }
 
     /// Calls of watched functions. Equal ones share what they say; how long each took is in its event alone.
@@ -467,9 +477,9 @@ impl Model {
         &self.notes
     }
 
-    /// Other events that report the same fact as `first`.
-    pub fn witnesses(&self, first: EventId) -> &[(EventId, Source)] {
-        self.witnesses.get(&first).map_or(&[], Vec::as_slice)
+    /// What of a long trace is no longer kept.
+    pub fn condensed(&self) -> &Condensed {
+        &self.condensed
     }
 
     /// How many events were taken in.

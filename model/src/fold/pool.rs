@@ -22,6 +22,12 @@ impl<T: Eq + Hash> Pool<T> {
         self.0.insert(Arc::clone(&new));
         new
     }
+
+    /// Forgets what nobody else holds any more.
+    pub(super) fn forget_unshared(&mut self) {
+        self.0.retain(|what| Arc::strong_count(what) > 1);
+        self.0.shrink_to_fit();
+    }
 }
 
 #[cfg(test)]

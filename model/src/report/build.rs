@@ -37,6 +37,7 @@ impl Model {
                 .map(|process| (*process.env).clone())
                 .unwrap_or_default(),
             notes: self.note_texts(),
+            condensed: Some(self.condensed().clone()).filter(|c| *c != Condensed::default()),
             traces: Vec::new(),
         };
         report.findings = findings::find(self, &report);
@@ -84,7 +85,10 @@ impl Model {
                 texts.insert(note.what.text.clone());
             }
         }
-        texts.into_iter().collect()
+        texts
+            .into_iter()
+            .chain(condensed_words(self.condensed()))
+            .collect()
     }
 
     fn gpu_list(&self) -> Vec<Gpu> {
@@ -147,4 +151,35 @@ impl Model {
             })
             .collect()
     }
+}
+
+/// What a reader should know of a trace that was too long to be kept whole.
+fn condensed_words(condensed: &Condensed) -> Option<String> {
+    if *condensed == Condensed::default() {
+        return None;
+    }
+    let mut programs: Vec<_> = condensed.processes.iter().collect();
+    programs.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let named: Vec<String> = programs
+        .iter()
+        .take(3)
+        .map(|(name, count)| format!("{count} {name}"))
+        .collect();
+    let and_more = if programs.len() > named.len() {
+        ", …"
+    } else {
+        ""
+    };
+    let runs = match condensed.process_count() {
+        0 => String::new(),
+        runs => format!(
+            "{runs} runs of programs ({}{and_more}) and ",
+            named.join(", ")
+        ),
+    };
+    Some(format!(
+        "a long trace: {runs}{} loads, calls, uses of files and the like were like others before and after them; of such, \
+         the first and the last are listed here, and the trace has them all",
+        condensed.entries - condensed.process_count().min(condensed.entries)
+    ))
 }

@@ -12,10 +12,13 @@ pub mod text;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-pub use crate::event::{Candidate, Explanation, Outcome, Rule};
 use crate::{
     event::EventId,
     log::{Host, SourceStatus},
+};
+pub use crate::{
+    event::{Candidate, Explanation, Outcome, Rule},
+    fold::Condensed,
 };
 
 /// The schema's name.
@@ -69,6 +72,9 @@ pub struct Report {
     /// What a reader should know about the trace itself: cut off, still growing, of a newer format, truncated fields.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// What of a long trace is counted and not listed: further runs that were like others beside them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condensed: Option<Condensed>,
     /// Trace files that were joined, when there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traces: Vec<String>,
