@@ -1,13 +1,15 @@
 //! Makes a long trace out of real ones: `long_trace OUT BYTES TRACE…` repeats their events, one run after another, until
-//! OUT has at least BYTES. Numbers, times and pids go on rising, as those of a server that starts workers all day do.
+//! OUT has at least BYTES. Numbers, times and pids go on rising, as those of a server that starts workers all day do; what
+//! of a run still lives at its end is told to stop (SIGTERM), before the next begins.
 
 use std::{
+    collections::BTreeSet,
     error::Error,
     fs::File,
     io::{BufRead, BufReader, BufWriter, Write},
 };
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Pids come again after so many, as the kernel's do (`pid_max`).
 const PIDS: u64 = 4_194_304;
@@ -23,6 +25,20 @@ fn add(event: &mut Map<String, Value>, names: &[&str], what: impl Fn(u64) -> u64
             *value = what(number).into();
         }
     }
+}
+
+/// Pids of what has begun and not ended.
+fn living(run: &[Map<String, Value>]) -> BTreeSet<u64> {
+    let mut living = BTreeSet::new();
+    for event in run {
+        let pid = event.get("pid").and_then(Value::as_u64).unwrap_or(0);
+        match event.get("kind").and_then(Value::as_str) {
+            Some("process-start") => living.insert(pid),
+            Some("process-exit") => living.remove(&pid),
+            _ => false,
+        };
+    }
+    living
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -58,12 +74,31 @@ fn main() -> Result<(), Box<dyn Error>> {
             break;
         };
         let (first, begun) = (ids, time);
-        for event in seen {
+        let number =
+            |event: &Map<String, Value>, name| event.get(name).and_then(Value::as_u64).unwrap_or(0);
+        let last = |name| {
+            seen.iter()
+                .map(|event| number(event, name))
+                .max()
+                .unwrap_or(0)
+        };
+        let (last_id, last_t) = (last("id"), last("t"));
+        let ends = living(seen)
+            .into_iter()
+            .zip(last_id + 1..)
+            .map(|(pid, id)| {
+                let end = json!({
+                    "id": id, "t": last_t + 1_000_000, "pid": pid, "tid": pid,
+                    "source": "collector", "kind": "process-exit", "signal": 15,
+                });
+                end.as_object().cloned().unwrap_or_default()
+            });
+        for event in seen.iter().cloned().chain(ends) {
             // What a file is, is told once in a trace.
             if run >= runs.len() as u64 && event.get("kind").is_some_and(|kind| kind == "fact") {
                 continue;
             }
-            let mut event = event.clone();
+            let mut event = event;
             add(&mut event, &["id", "same_as", "request", "of"], |id| {
                 first + id
             });
@@ -76,9 +111,8 @@ fn main() -> Result<(), Box<dyn Error>> {
                     (pid + run * STRIDE) % PIDS + 1
                 }
             });
-            let number = |name: &str| event.get(name).and_then(Value::as_u64).unwrap_or(0);
-            ids = ids.max(number("id"));
-            time = time.max(number("t"));
+            ids = ids.max(number(&event, "id"));
+            time = time.max(number(&event, "t"));
             line.clear();
             serde_json::to_writer(&mut line, &event)?;
             line.push(b'\n');

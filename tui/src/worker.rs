@@ -162,7 +162,8 @@ fn pack(input: &Receiver<Input>, folded: &Sender<Input>, publish: &impl Fn(Publi
 }
 
 fn fold(header: Header, input: &Receiver<Input>, publish: &impl Fn(Published) -> bool) {
-    let mut model = Model::new(header);
+    // A row is found again by its place in the model, so nothing may move.
+    let mut model = Model::new(header).keeping(usize::MAX);
     // When the next snapshot is due, and the earliest moment at which one may be.
     let mut due = Some(Instant::now() + FIRST);
     let mut earliest = Instant::now();

@@ -68,16 +68,17 @@ fn read_before(view: &View<'_>, nvcc: &str, process: &Process) -> Option<String>
         return None;
     }
     let origin = view.origin(process).index;
-    view.model
-        .accesses()
-        .iter()
-        .find(|a| {
-            a.what.op == FileOp::Open
-                && a.what.errno == 0
-                && a.t <= process.start
-                && naming.contains(&a.what.path.as_str())
-                && a.process.is_some_and(|p| view.related(p, origin))
+    naming
+        .into_iter()
+        .filter_map(|path| {
+            view.uses_of(path).find(|a| {
+                a.what.op == FileOp::Open
+                    && a.what.errno == 0
+                    && a.t <= process.start
+                    && a.process.is_some_and(|p| view.related(p, origin))
+            })
         })
+        .min_by_key(|a| a.id)
         .map(|a| a.what.path.clone())
 }
 

@@ -8,7 +8,7 @@ use super::{
     Draft, View,
     aftermath::Aftermath,
     arch_unsupported::nvrtc_version,
-    view::{Known, exit_words, is_failure},
+    view::{Known, exit_words},
     words::{directory, name},
 };
 use crate::{
@@ -100,15 +100,14 @@ fn by_options(view: &View<'_>, process: &Process) -> Option<Included> {
 /// A compiler that was run by the process, without nvcc above it, and failed on headers of a toolkit.
 fn by_compiler(view: &View<'_>, process: ProcessIndex) -> Option<Included> {
     view.tools_of(Kind::HostCompiler)
-        .filter(|t| !t.only_asked && view.descends(t.process.index, process))
+        .filter(|t| !t.only_asked && view.failed(t.process.index))
+        .filter(|t| view.descends(t.process.index, process))
         .filter(|t| {
             view.line(t.process.index)
                 .all(|p| Kind::of(p.name()) != Some(Kind::Nvcc))
         })
         .find_map(|tool| {
-            let exit = view
-                .exit_of(tool.process.index)
-                .filter(|e| is_failure(*e))?;
+            let exit = view.exit_of(tool.process.index)?;
             // A header that is missing is told of as such.
             let missing = view
                 .said(&["header-not-found"])
@@ -117,16 +116,16 @@ fn by_compiler(view: &View<'_>, process: ProcessIndex) -> Option<Included> {
                 return None;
             }
             let read = view.model.accesses().iter().find_map(|a| {
-                let inside = a
-                    .process
-                    .is_some_and(|p| view.descends(p, tool.process.index));
-                let version = view.version_of(&a.what.path)?;
                 let is_header = matches!(
                     name(&a.what.path),
                     "cuda_runtime_api.h" | "cuda.h" | "cuda_runtime.h"
                 );
-                (inside && is_header && a.what.errno == 0)
-                    .then(|| (directory(&a.what.path).to_owned(), version, a.id))
+                let inside = is_header
+                    && a.what.errno == 0
+                    && a.process
+                        .is_some_and(|p| view.descends(p, tool.process.index));
+                let version = view.version_of(inside.then_some(&a.what.path)?)?;
+                Some((directory(&a.what.path).to_owned(), version, a.id))
             });
             let given = || {
                 tool.process.what.argv.iter().find_map(|a| {

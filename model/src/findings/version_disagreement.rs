@@ -4,8 +4,10 @@
 //! asked one nvcc for its release and compiled with another (`FLASHINFER_NVCC` beside CUDA_HOME): a note, and an error
 //! when that compile failed on a flag or architecture that was chosen for the other.
 
+use std::collections::HashMap;
+
 use super::{
-    Draft, View,
+    Draft, Tool, View,
     view::{exit_words, is_failure, release_of},
     words::tool_rule,
 };
@@ -79,18 +81,21 @@ fn answers(view: &View<'_>) -> Vec<Draft> {
 
 fn believed_and_used(view: &View<'_>) -> Vec<Draft> {
     let mut drafts: Vec<Draft> = Vec::new();
+    let mut asked_by: HashMap<String, Vec<&Tool<'_>>> = HashMap::new();
+    for asked in view.tools_of(Kind::Nvcc).filter(|t| t.only_asked) {
+        let component = view.asker(asked).component;
+        asked_by.entry(component).or_default().push(asked);
+    }
     for used in view.tools_of(Kind::Nvcc).filter(|t| !t.only_asked) {
         let asker = view.asker(used);
-        let believed = view
-            .tools_of(Kind::Nvcc)
-            .filter(|t| t.only_asked)
-            .rfind_before(used.process.start, |t| {
-                view.asker(t).component == asker.component
-                    && view.related(
-                        view.origin(t.process).index,
-                        view.origin(used.process).index,
-                    )
-            });
+        let origin = view.origin(used.process).index;
+        // The last one that was asked before.
+        let believed = asked_by.get(&asker.component).and_then(|asked| {
+            asked.iter().rfind(|t| {
+                t.process.start <= used.process.start
+                    && view.related(view.origin(t.process).index, origin)
+            })
+        });
         let Some(believed) = believed else { continue };
         let (Some(a), Some(b)) = (&believed.version, &used.version) else {
             continue;
@@ -157,17 +162,3 @@ fn believed_and_used(view: &View<'_>) -> Vec<Draft> {
     }
     drafts
 }
-
-trait Before<'v, 'a: 'v>: Iterator<Item = &'v super::Tool<'a>> + Sized {
-    /// The last run that began before `t` and fits.
-    fn rfind_before(
-        self,
-        t: u64,
-        fits: impl Fn(&super::Tool<'a>) -> bool,
-    ) -> Option<&'v super::Tool<'a>> {
-        self.filter(|tool| tool.process.start <= t && fits(tool))
-            .last()
-    }
-}
-
-impl<'v, 'a: 'v, I: Iterator<Item = &'v super::Tool<'a>>> Before<'v, 'a> for I {}

@@ -707,6 +707,10 @@ pub(crate) fn full() -> Report {
     if let Some(source) = report.sources.first_mut() {
         source.reason = some("asked for");
     }
+    report.condensed = Some(Condensed {
+        processes: [("cc1plus".to_owned(), 40)].into(),
+        entries: 90,
+    });
     report.lost = vec![LostEntry {
         what: "calls".into(),
         count: 3,

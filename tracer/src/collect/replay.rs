@@ -4,7 +4,7 @@
 //! build cost nothing.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     fs,
     sync::Arc,
 };
@@ -47,6 +47,10 @@ impl Mapped {
     }
 }
 
+/// Requests of one process whose outcome may still be told. A server that asks for libraries all day must not be
+/// remembered whole, and an outcome comes soon after its request.
+const REQUESTS: usize = 4096;
+
 /// The link maps of the traced processes.
 pub(super) struct Replay {
     files: LoaderHost,
@@ -65,8 +69,8 @@ struct Replayed {
     map: LinkMap,
     /// Searches of the start.
     start: Vec<Search>,
-    /// Searches of requests, by the event of the request.
-    requests: HashMap<EventId, Search>,
+    /// Searches of requests, by the event of the request; the latest [`REQUESTS`].
+    requests: BTreeMap<EventId, Search>,
 }
 
 impl Default for Replay {
@@ -87,7 +91,7 @@ impl Replay {
                 Some(Process::Replayed(Box::new(Replayed {
                     map: parent.map.clone(),
                     start: parent.start.clone(),
-                    requests: HashMap::new(),
+                    requests: BTreeMap::new(),
                 })))
             }
             Some(Process::Untouched(parent)) if start.forked => {
@@ -119,7 +123,7 @@ impl Replay {
             *entry = Process::Replayed(Box::new(Replayed {
                 map,
                 start: searches,
-                requests: HashMap::new(),
+                requests: BTreeMap::new(),
             }));
         }
         match entry {
@@ -150,6 +154,9 @@ impl Replay {
             &self.files,
         );
         process.requests.insert(event, search);
+        if process.requests.len() > REQUESTS {
+            process.requests.pop_first();
+        }
     }
 
     /// Completes a load with its search.
@@ -290,7 +297,7 @@ impl Replay {
                 *entry = Process::Replayed(Box::new(Replayed {
                     map,
                     start: Vec::new(),
-                    requests: HashMap::new(),
+                    requests: BTreeMap::new(),
                 }));
                 explained
                     .into_iter()

@@ -4,7 +4,7 @@
 //! to be concluded (a request that nothing settled, a process that ended without a word) is concluded here, at the
 //! latest when the trace ends.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use jittrace_model::event::{
     Body, Call, Caller, EventId, Exec, ExecFailed, FileAccess, FileOp, Frame, Image, LibraryFailed,
@@ -45,12 +45,16 @@ pub(super) trait Sink {
     fn mapped(&mut self, pid: u32, objects: Vec<Mapped>);
 }
 
+/// Forks of one process whose child may still tell what it runs, which comes soon after.
+const FORKS: usize = 4096;
+
 /// What is remembered of a process until it ends.
 #[derive(Debug, Default)]
 struct Process {
     cwd: String,
     attempts: HashMap<u32, Exec>,
-    forks: HashMap<u32, Vec<Frame>>,
+    /// Sequence of a fork → frames of who forked; the latest [`FORKS`].
+    forks: BTreeMap<u32, Vec<Frame>>,
     requests: HashMap<u32, Request>,
     /// Thunk number → frames of the look-up that handed it out.
     lookups: HashMap<u64, Vec<Frame>>,
@@ -131,7 +135,11 @@ impl Translate {
             Record::Exit(exit) => self.exit(at, exit, sink),
             Record::Fork(fork) => {
                 let frames = frames(&fork.python);
-                self.process(at).forks.insert(header.sequence, frames);
+                let forks = &mut self.process(at).forks;
+                forks.insert(header.sequence, frames);
+                if forks.len() > FORKS {
+                    forks.pop_first();
+                }
             }
             Record::ExecAttempt(attempt) => self.exec_attempt(at, attempt, sink),
             Record::ExecFailed(failed) => self.exec_failed(at, failed, sink),

@@ -20,6 +20,9 @@ const SCRIPT: &str = include_str!("script.js");
 /// Most rows of a tree or table; a page stays quick, and says what it leaves out.
 const MOST_ROWS: usize = 2000;
 
+/// Most artefacts of one cache.
+const MOST_ARTIFACTS: usize = 500;
+
 /// Draws the page.
 pub fn render(report: &Report, sample: &EventSample) -> String {
     let mut page = Page {
@@ -498,7 +501,7 @@ impl Page<'_> {
             );
             return;
         }
-        self.put("<div class=\"card scroll\" tabindex=\"0\" role=\"group\" aria-labelledby=\"toolkits-title\"><table><thead><tr><th scope=\"col\">toolkit</th><th scope=\"col\">release</th><th scope=\"col\">kind</th><th scope=\"col\">used</th><th scope=\"col\">root</th><th scope=\"col\">parts</th></tr></thead><tbody>");
+        self.put("<div class=\"card scroll\" tabindex=\"0\" role=\"group\" aria-labelledby=\"toolkits-title\"><table class=\"toolkits\"><thead><tr><th scope=\"col\">toolkit</th><th scope=\"col\">release</th><th scope=\"col\">kind</th><th scope=\"col\">used</th><th scope=\"col\">root</th><th scope=\"col\">parts</th></tr></thead><tbody>");
         for toolkit in &report.toolkits {
             let version = toolkit.version.as_deref().unwrap_or(phrase::UNKNOWN);
             let parts: Vec<String> = toolkit
@@ -516,7 +519,7 @@ impl Page<'_> {
                 "<span class=\"none\">not used</span>"
             };
             let row = format!(
-                "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{used}</td><td class=\"root\">{}</td><td>{}</td></tr>",
+                "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td class=\"used\">{used}</td><td class=\"root\">{}</td><td>{}</td></tr>",
                 text(&toolkit.id),
                 self.release(version),
                 text(&toolkit.kind),
@@ -558,7 +561,7 @@ impl Page<'_> {
                 counted(cache.misses, "miss"),
                 counted(cache.builds, "build")
             ));
-            for artifact in cache.artifacts.iter().take(MOST_ROWS / 4) {
+            for artifact in cache.artifacts.iter().take(MOST_ARTIFACTS) {
                 let path = artifact
                     .path
                     .strip_prefix(&cache.directory)
@@ -586,6 +589,12 @@ impl Page<'_> {
                     links.join("")
                 );
                 self.put(&row);
+            }
+            if cache.artifacts.len() > MOST_ARTIFACTS {
+                self.put(&format!(
+                    "<tr><td colspan=\"4\" class=\"none\">{} more are in the JSON report.</td></tr>",
+                    cache.artifacts.len() - MOST_ARTIFACTS
+                ));
             }
         }
         self.put("</tbody></table></div>\n</section>");
@@ -738,6 +747,21 @@ impl Page<'_> {
         out.push_str("</ul></div>");
         self.put(&out);
         self.left_out(report.processes.len());
+        if let Some(condensed) = &report.condensed {
+            let mut programs: Vec<_> = condensed.processes.iter().collect();
+            programs.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+            let programs: Vec<String> = programs
+                .iter()
+                .take(20)
+                .map(|(name, count)| format!("{count} {}", code(name)))
+                .collect();
+            if !programs.is_empty() {
+                self.put(&format!(
+                    "<p class=\"empty\">Further runs that were like others before and after them: {}.</p>",
+                    programs.join(", ")
+                ));
+            }
+        }
         self.put("</section>");
     }
 
