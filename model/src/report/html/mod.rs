@@ -382,7 +382,7 @@ impl Page<'_> {
             None => format!("<span class=\"none\">{}</span>", phrase::UNKNOWN),
         };
         self.put(&format!(
-            "<tr><th scope=\"row\">{}<small>{}</small></th><td>{built_for}</td>",
+            "<tr><th scope=\"row\">{}<small>{}</small></th><td data-part=\"built for\"><div class=\"cells\">{built_for}</div></td>",
             text(&component.name),
             text(version)
         ));
@@ -398,7 +398,11 @@ impl Page<'_> {
                 .collect();
             match cells.is_empty() {
                 true => self.put(&format!("<td class=\"none\">{}</td>", phrase::UNKNOWN)),
-                false => self.put(&format!("<td>{}</td>", cells.join("\n"))),
+                false => self.put(&format!(
+                    "<td data-part=\"{}\"><div class=\"cells\">{}</div></td>",
+                    text(part),
+                    cells.join("\n")
+                )),
             }
         }
         self.put("</tr>");
