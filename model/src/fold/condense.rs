@@ -56,6 +56,9 @@ const SETTLED_NS: u64 = 10_000_000_000;
 /// Different files that lay at one path, of which facts are kept.
 const FILES_AT_A_PATH: usize = 8;
 
+/// Notes on what is not kept any more; a report shows a hundred.
+const NOTES_OF_NOBODY: usize = 1000;
+
 /// What was forgotten: how much, not what.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Condensed {
@@ -343,9 +346,12 @@ impl Model {
             }
         }
         self.lost.extend(losses.into_values());
-        let mut noted: HashSet<String> = HashSet::new();
+        let mut noted: HashSet<(Option<ProcessIndex>, String)> = HashSet::new();
+        let mut of_nobody = 0;
         self.notes.retain(|note| {
-            !noted.contains(&note.what.text) && noted.insert(note.what.text.clone())
+            of_nobody += usize::from(note.process.is_none());
+            (note.process.is_some() || of_nobody <= NOTES_OF_NOBODY)
+                && noted.insert((note.process, note.what.text.clone()))
         });
         // What a tool said last is what it is.
         let mut answered: HashSet<(String, String)> = HashSet::new();

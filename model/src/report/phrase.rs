@@ -398,7 +398,8 @@ pub fn machine(report: &Report) -> Option<String> {
 }
 
 /// Builds in one phrase: `3 nvcc, 6 ptxas in 42.0 s, 1 failed`.
-pub fn builds(builds: &[Build]) -> Option<String> {
+pub fn builds(report: &Report) -> Option<String> {
+    let builds = &report.builds;
     if builds.is_empty() {
         return None;
     }
@@ -430,6 +431,12 @@ pub fn builds(builds: &[Build]) -> Option<String> {
     }
     if failed > 0 {
         let _ = write!(text, ", {failed} failed");
+    }
+    let is_of_a_build = |(name, _): (&String, &u64)| builds.iter().any(|b| b.tool == *name);
+    if let Some(condensed) = &report.condensed
+        && condensed.processes.iter().any(is_of_a_build)
+    {
+        text.push_str(", and more like them");
     }
     Some(text)
 }

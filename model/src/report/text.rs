@@ -363,7 +363,7 @@ impl Page {
     /// One line each: builds, caches, notes, and what could not be seen.
     fn surroundings(&mut self, report: &Report) {
         let mut lines: Vec<(&str, String)> = Vec::new();
-        if let Some(builds) = phrase::builds(&report.builds) {
+        if let Some(builds) = phrase::builds(report) {
             lines.push(("built", builds));
         }
         for cache in report.caches.iter().take(3) {

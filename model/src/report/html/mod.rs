@@ -611,7 +611,7 @@ impl Page<'_> {
         self.section(
             "builds",
             "Build timeline",
-            &phrase::builds(builds).unwrap_or_default(),
+            &phrase::builds(report).unwrap_or_default(),
             !builds.is_empty(),
         );
         let Some(from) = builds.iter().map(|build| build.start_ns).min() else {
