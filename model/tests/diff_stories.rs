@@ -402,3 +402,20 @@ fn the_json_form_reads_back() {
         "{text}"
     );
 }
+
+/// Of runs that were alike a long trace lists the first and the last.
+#[test]
+fn how_many_alike_runs_a_condensed_trace_lists_is_no_difference() {
+    let good = stories::healthy();
+    let mut bad = good.clone();
+    let nvcc = |report: &Report| report.builds.iter().find(|b| b.tool == "nvcc").cloned();
+    bad.builds.extend(nvcc(&good));
+    assert!(!compare(&good, &bad).same);
+    bad.condensed = Some(jittrace_model::report::Condensed {
+        processes: [("nvcc".to_owned(), 40)].into(),
+        entries: 40,
+    });
+    assert!(compare(&good, &bad).same);
+    bad.builds.retain(|b| b.tool != "nvcc");
+    assert!(!compare(&good, &bad).same);
+}

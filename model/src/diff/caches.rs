@@ -247,6 +247,8 @@ impl Runs {
 fn builds(good: &Report, bad: &Report, changes: &mut Vec<Change>) {
     let (before, after) = (runs(&good.builds), runs(&bad.builds));
     let none = Runs::default();
+    // Of a condensed trace only some of the runs that were alike are listed: how many is no difference.
+    let is_condensed = good.condensed.is_some() || bad.condensed.is_some();
     for key in before
         .keys()
         .chain(after.keys().filter(|key| !before.contains_key(*key)))
@@ -255,7 +257,11 @@ fn builds(good: &Report, bad: &Report, changes: &mut Vec<Change>) {
             before.get(key).unwrap_or(&none),
             after.get(key).unwrap_or(&none),
         );
-        if (old.count, old.failed) == (new.count, new.failed) {
+        let is_same = match is_condensed {
+            true => (old.count == 0, old.failed == 0) == (new.count == 0, new.failed == 0),
+            false => (old.count, old.failed) == (new.count, new.failed),
+        };
+        if is_same {
             continue;
         }
         let (component, tool) = key;
