@@ -8,6 +8,7 @@ use std::{
 
 use jittrace_model::{
     Body, Event, Model,
+    event::ProcessExit,
     log::{Header, Reader},
     report::Severity,
 };
@@ -55,7 +56,32 @@ fn later(event: &Event, ids: u64, time: u64, pids: u32) -> Event {
 
 /// The fold of so many runs, one after the other.
 fn runs(name: &str, count: u32, keeping: usize) -> Model {
-    let (header, events) = recorded(name);
+    let (header, mut events) = recorded(name);
+    // What still lived when the recording ended is told to stop, before the next run begins.
+    let mut living = BTreeSet::new();
+    for event in &events {
+        match &event.body {
+            Body::ProcessStart(_) => living.insert(event.pid),
+            Body::ProcessExit(_) => living.remove(&event.pid),
+            _ => false,
+        };
+    }
+    let last = events.iter().max_by_key(|e| e.id).unwrap().clone();
+    let latest = events.iter().map(|e| e.t).max().unwrap();
+    for (pid, id) in living.into_iter().zip(last.id + 1..) {
+        events.push(Event {
+            id,
+            t: latest + 1,
+            pid,
+            tid: pid,
+            same_as: None,
+            body: Body::ProcessExit(ProcessExit {
+                signal: Some(15),
+                ..ProcessExit::default()
+            }),
+            ..last.clone()
+        });
+    }
     let ids = events.iter().map(|e| e.id).max().unwrap();
     let time = events.iter().map(|e| e.t).max().unwrap();
     let mut model = Model::new(header).keeping(keeping);
@@ -94,7 +120,6 @@ fn a_run_that_comes_again_says_what_it_said_once() {
         "nokernel-cubin",
         "triton",
         "attach",
-        "both-sources",
     ] {
         let once = runs(name, 1, usize::MAX);
         let length = once.entries();
