@@ -604,3 +604,30 @@ fn every_tab_has_its_place_in_a_narrow_window() {
         assert!(tabs.contains('1') && tabs.contains('8'), "{columns} {tabs}");
     }
 }
+
+#[test]
+fn from_anything_its_process_and_the_parents_are_one_key_away() {
+    let mut app = open("healthy", 120, 40);
+    for place in ["7 G", "4 G", "6 G"] {
+        press(&mut app, &format!("{place} u"));
+        assert_eq!(app.view, View::Processes, "{place}");
+        // Up to the process that began it all, and no further.
+        let mut ancestors = vec![app.list().selected];
+        loop {
+            press(&mut app, "u");
+            let at = app.list().selected;
+            if ancestors.last() == Some(&at) {
+                break;
+            }
+            ancestors.push(at);
+        }
+        assert!(ancestors.is_sorted_by(|child, parent| child > parent));
+        assert_eq!(ancestors.last(), Some(&0), "{place}");
+        assert!(text(&app).contains("no process of this trace"));
+        // And back where it began.
+        for _ in &ancestors {
+            press(&mut app, "H");
+        }
+        assert_ne!(app.view, View::Processes, "{place}");
+    }
+}

@@ -75,6 +75,7 @@ impl App {
             Action::Show(view) => self.show(view),
             Action::NextView => self.show(self.view.beside(1)),
             Action::PreviousView => self.show(self.view.beside(View::ALL.len() - 1)),
+            Action::Parent => self.go_to_parent(),
             Action::Back => self.travel(true),
             Action::Forward => self.travel(false),
             Action::Search => self.prompt(Purpose::Search),

@@ -1,5 +1,7 @@
 //! Places: what is selected, where its evidence lies, and the way there and back.
 
+use jittrace_model::EventId;
+
 use crate::{
     subject::Subject,
     theme::Tone,
@@ -210,6 +212,34 @@ impl App {
             None => {}
         }
         self.open_why(subject);
+    }
+
+    /// Goes to the process behind what is looked at; from a process to the one that started it.
+    pub(super) fn go_to_parent(&mut self) {
+        let looked_at = match (&self.why, self.focus) {
+            (Some(why), Focus::Why) => Some(why.subject.clone()),
+            _ => self.selected(),
+        };
+        let process_of = |id: EventId| {
+            let mark = *self.store.mark(self.store.position(id)?)?;
+            self.snapshot.process_at(mark.pid, mark.t)
+        };
+        let process = match looked_at {
+            Some(Subject::Process(at)) => self.snapshot.processes.get(at).and_then(|p| p.parent),
+            Some(Subject::Event(id) | Subject::Library(id)) => process_of(id),
+            Some(Subject::Build(id)) => {
+                let mut builds = self.snapshot.report.builds.iter();
+                let build = builds.find(|b| b.id == id);
+                build
+                    .and_then(|b| b.events.first())
+                    .and_then(|id| process_of(*id))
+            }
+            _ => None,
+        };
+        match process {
+            Some(at) => self.go(Subject::Process(at)),
+            None => self.say("no process of this trace stands behind it", Tone::Note),
+        }
     }
 
     /// Unfolds whatever hides a row.

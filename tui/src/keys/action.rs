@@ -55,6 +55,8 @@ pub enum Action {
     NextView,
     /// The view to the left.
     PreviousView,
+    /// To the process behind it, and from a process to its parent.
+    Parent,
     /// The place before.
     Back,
     /// The place after.
@@ -134,6 +136,7 @@ const NAMES: &[(Action, &str)] = &[
     (Action::Show(View::Output), "output"),
     (Action::NextView, "next-view"),
     (Action::PreviousView, "previous-view"),
+    (Action::Parent, "parent"),
     (Action::Back, "back"),
     (Action::Forward, "forward"),
     (Action::Search, "search"),

@@ -413,6 +413,13 @@ pub const BINDINGS: &[Binding] = &[
     ),
     bind(
         Everywhere,
+        "u",
+        A::Parent,
+        "",
+        "to the process behind it, from there to its parent",
+    ),
+    bind(
+        Everywhere,
         "Backspace Alt-Left H",
         A::Back,
         "",
