@@ -67,6 +67,9 @@ impl Sink for Desk {
             self.second(draft, source, first);
             return first;
         }
+        if let Some(later) = self.image_after(&draft) {
+            return later;
+        }
         let keys = match &self.witnesses {
             Some(_) => witness::Keys::of(&draft),
             None => witness::Keys::default(),
@@ -309,6 +312,18 @@ impl Desk {
             },
             Source::Collector,
         );
+    }
+
+    /// The program that a forked process was told to be meanwhile: on a busy machine one source may be so late that the
+    /// other has told the exec before it tells the fork. Told then, the fork would begin the process anew.
+    fn image_after(&self, draft: &Draft) -> Option<EventId> {
+        let Body::ProcessStart(start) = &draft.body else {
+            return None;
+        };
+        let known = self.model.process(self.model.current_process(draft.pid)?)?;
+        let time = draft.time.saturating_sub(self.began);
+        let later = start.forked && !known.what.forked && known.start > time;
+        (later && known.what.ppid == start.ppid).then_some(known.id)
     }
 
     /// The process to which a client hands its work: the oldest that has the server's name and was there before it.
@@ -702,5 +717,52 @@ impl Desk {
         {
             self.listening = None;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jittrace_model::redact::Options;
+
+    use super::*;
+
+    #[test]
+    fn a_fork_that_is_told_after_the_exec_does_not_begin_the_process_anew() {
+        let began = 1_000;
+        let redactor = Redactor::new(Options::default());
+        let sink = Box::new(std::io::sink());
+        let mut desk = Desk::open(Header::default(), sink, redactor, began, None).unwrap();
+        desk.expect_two_witnesses();
+        let at = |time, body| Draft {
+            time,
+            pid: 7,
+            tid: 7,
+            body,
+        };
+        let start = |forked| {
+            Body::ProcessStart(Box::new(ProcessStart {
+                ppid: 1,
+                exe: if forked { "" } else { "/usr/bin/nvcc" }.to_owned(),
+                forked,
+                ..ProcessStart::default()
+            }))
+        };
+        let told = desk.put_from(at(1_300, start(false)), Source::Preload);
+        assert_eq!(
+            desk.put_from(at(1_100, start(true)), Source::Ebpf),
+            told,
+            "the earlier fork is of the same process"
+        );
+        let end = Body::ProcessExit(ProcessExit {
+            code: Some(0),
+            ..ProcessExit::default()
+        });
+        desk.put_from(at(1_900, end), Source::Ebpf);
+        // A later one is another process with that number.
+        desk.put_from(at(2_000, start(true)), Source::Ebpf);
+        let (model, trouble) = desk.close();
+        assert!(trouble.is_none());
+        let ended: Vec<bool> = model.processes().iter().map(|p| p.end.is_some()).collect();
+        assert_eq!(ended, [true, false]);
     }
 }
