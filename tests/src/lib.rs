@@ -1,7 +1,9 @@
 //! What the end-to-end tests share: the built command, the real stack, and a visible way to skip.
 //!
+//! - [`case`]: the scripts in `cases/`, played under the built command.
 //! - [`lab`]: a directory with small programs in it.
 //! - [`shim`]: those programs bare and with the shim alone, and the records that it wrote.
+//! - [`stack`](mod@stack): programs of the real stack.
 //! - [`trace`]: traces of the built command, read back; processes that are traced step by step.
 
 #![allow(
@@ -11,8 +13,10 @@
     reason = "a test fails by panicking"
 )]
 
+pub mod case;
 pub mod lab;
 pub mod shim;
+pub mod stack;
 pub mod trace;
 
 use std::{

@@ -6,15 +6,10 @@
 //!
 //! `d…` are the cases, `s…` what lies next to them: kinds that other trackers report, and healthy runs that look odd.
 
-use std::{
-    fs,
-    os::unix::fs::PermissionsExt,
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-};
+use std::{fs, path::Path, process::Command};
 
 use jittrace_model::report::{Finding, Report, Severity};
-use jittrace_tests::{jittrace, trace::kernel_source};
+use jittrace_tests::{case, jittrace, trace::kernel_source};
 
 /// What is expected of one traced program start.
 enum Expect {
@@ -713,62 +708,23 @@ fn reports_of(script: &str, place: &Path) -> Vec<(Report, String)> {
 
 /// The same with these sources.
 fn reports_under(source: &str, script: &str, place: &Path) -> Vec<(Report, String)> {
-    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
-    let work = place.join("work");
-    let out = place.join("out");
-    fs::create_dir(&work).expect("a directory for the script");
-    fs::create_dir(&out).expect("a directory for the reports");
-    let run = runner(source, place, &out);
-    let output = Command::new("timeout")
-        .args(["600", "sh"])
-        .arg(cases.join(format!("{script}.sh")))
-        .env("CASES", &cases)
-        .env("RUN", &run)
-        .env("TMPDIR", &work)
-        .env_remove("CUDA_HOME")
-        .env_remove("CUDA_PATH")
-        .env_remove("CONDA_PREFIX")
-        .env_remove("LD_LIBRARY_PATH")
-        .stdin(Stdio::null())
-        .output()
-        .expect("sh runs");
-    let made: Vec<PathBuf> = fs::read_dir(&work)
-        .expect("the script's directory")
-        .flatten()
-        .map(|e| e.path())
+    let played = case::play(script, place, source, true);
+    let directory = played.directory.to_string_lossy();
+    let reports: Vec<(Report, String)> = played
+        .files("json")
+        .iter()
+        .map(|file| {
+            let text = fs::read_to_string(file).expect("the report is read");
+            let report = serde_json::from_str(&text);
+            let report = report.unwrap_or_else(|e| panic!("{script}: {}: {e}", file.display()));
+            (report, directory.clone().into_owned())
+        })
         .collect();
-    let directory = made
-        .first()
-        .map(|p| p.canonicalize().unwrap_or_else(|_| p.clone()))
-        .unwrap_or_default();
-    let mut reports = Vec::new();
-    for number in 1.. {
-        let Ok(text) = fs::read_to_string(out.join(format!("{number}.json"))) else {
-            break;
-        };
-        let report: Report = serde_json::from_str(&text)
-            .unwrap_or_else(|e| panic!("{script} run {number}: the report does not read: {e}"));
-        reports.push((report, directory.to_string_lossy().into_owned()));
-    }
     assert!(
         !reports.is_empty(),
         "{script}: no report was written\n{}\n{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
+        String::from_utf8_lossy(&played.output.stdout),
+        String::from_utf8_lossy(&played.output.stderr)
     );
     reports
-}
-
-/// A program that runs its arguments under jittrace with these sources, the n-th time with the n-th report.
-fn runner(source: &str, place: &Path, out: &Path) -> PathBuf {
-    let path = place.join("run");
-    let text = format!(
-        "#!/bin/sh\nn=1; while [ -e '{out}'/$n.started ]; do n=$((n+1)); done; : > '{out}'/$n.started\n\
-         exec '{jittrace}' --source {source} --no-tui --quiet -o '{out}'/$n.jtrace --report json='{out}'/$n.json -- \"$@\"\n",
-        out = out.display(),
-        jittrace = jittrace().display()
-    );
-    fs::write(&path, text).expect("the runner is written");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("the runner may be run");
-    path
 }

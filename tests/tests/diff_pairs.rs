@@ -11,41 +11,14 @@ use std::{
     time::Duration,
 };
 
-use jittrace_tests::{finish, jittrace, skip, stack};
+use jittrace_tests::{case, finish, jittrace, skip, stack::Stack};
 
 /// A JIT build on a busy machine of two cores.
 const PATIENCE: Duration = Duration::from_secs(400);
 
 /// Runs one of the scripts in `cases/`; the trace of each program start in it.
 fn traces(script: &str, place: &Path) -> Vec<PathBuf> {
-    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
-    let (work, out) = (place.join("work"), place.join("out"));
-    fs::create_dir(&work).unwrap();
-    fs::create_dir(&out).unwrap();
-    let run = place.join("run");
-    let text = format!(
-        "#!/bin/sh\nn=1; while [ -e '{out}'/$n.started ]; do n=$((n+1)); done; : > '{out}'/$n.started\n\
-         exec '{jittrace}' --no-tui --quiet --report none -o '{out}'/$n.jtrace -- \"$@\"\n",
-        out = out.display(),
-        jittrace = jittrace().display()
-    );
-    fs::write(&run, text).unwrap();
-    fs::set_permissions(&run, fs::Permissions::from_mode(0o755)).unwrap();
-    finish(
-        Command::new("sh")
-            .arg(cases.join(format!("{script}.sh")))
-            .env("CASES", &cases)
-            .env("RUN", &run)
-            .env("TMPDIR", &work)
-            .env_remove("CUDA_HOME")
-            .env_remove("CUDA_PATH")
-            .env_remove("LD_LIBRARY_PATH"),
-        PATIENCE,
-    );
-    (1..)
-        .map(|number| out.join(format!("{number}.jtrace")))
-        .take_while(|trace| trace.exists())
-        .collect()
+    case::play(script, place, "auto", false).files("jtrace")
 }
 
 /// Status and text of a diff.
@@ -174,71 +147,26 @@ except Exception as e:
 /// The heavy runs take turns.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Runs of a program on the real stack, with a cache of their own.
-struct Stack {
-    root: PathBuf,
-    python: PathBuf,
-    work: tempfile::TempDir,
-}
-
-impl Stack {
-    fn here(test: &str) -> Option<Stack> {
-        let Some(root) = stack() else {
-            skip(
-                test,
-                "the real stack is not here (JITTRACE_STACK, or ~/.cache/jittrace/stack)",
-            );
-            return None;
-        };
-        Some(Stack {
-            python: root.join("venv/bin/python"),
-            root,
-            work: tempfile::tempdir().unwrap(),
-        })
-    }
-
-    /// Traces a run under a toolkit; what the program said must begin with `said`.
-    fn run(&self, name: &str, toolkit: &str, archs: Option<&str>, said: &str) -> PathBuf {
-        let trace = self.work.path().join(format!("{name}.jtrace"));
-        let path = format!(
-            "{}:{}:{}",
-            self.python.parent().unwrap().display(),
-            self.root.join("venv/bin").display(),
-            std::env::var("PATH").unwrap()
-        );
-        let mut command = Command::new(jittrace());
-        command
-            .args(["--no-tui", "--quiet", "--report", "none", "-o"])
-            .arg(&trace)
-            .arg("--")
-            .arg(&self.python)
-            .args(["-c", PAGE])
-            .env("PATH", path)
-            .env("FLASHINFER_WORKSPACE_BASE", self.work.path().join("cache"))
-            .env("CUDA_HOME", self.root.join("toolkits").join(toolkit))
-            .env_remove("CUDA_PATH")
-            .env_remove("LD_LIBRARY_PATH");
-        match archs {
-            Some(archs) => command
-                .env("FLASHINFER_CUDA_ARCH_LIST", archs)
-                .env_remove("PYTHONPATH"),
-            None => command
-                .env_remove("FLASHINFER_CUDA_ARCH_LIST")
-                .env("PYTHONPATH", self.root.join("fake-sm")),
-        };
-        let output = finish(&mut command, PATIENCE);
-        let text = String::from_utf8_lossy(&output.stdout);
-        assert!(
-            text.lines().last().unwrap_or_default().starts_with(said),
-            "{name}: {text}\n{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        trace
-    }
-
-    fn packages(&self) -> PathBuf {
-        self.root.join("venv/lib/python3.12/site-packages")
-    }
+/// Traces a run under a toolkit; what the program said must begin with `said`.
+fn traced(stack: &Stack, name: &str, toolkit: &str, archs: Option<&str>, said: &str) -> PathBuf {
+    let trace = stack.work.path().join(format!("{name}.jtrace"));
+    let mut command = stack.tracer(&trace, "none");
+    command.args(["-c", PAGE]);
+    let home = stack.root.join("toolkits").join(toolkit);
+    let mut env = vec![("CUDA_HOME", home.display().to_string())];
+    env.push(match archs {
+        Some(archs) => ("FLASHINFER_CUDA_ARCH_LIST", archs.to_owned()),
+        None => stack.fake_sm120(),
+    });
+    stack.dress(&mut command, &env);
+    let output = finish(&mut command, PATIENCE);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        text.lines().last().unwrap_or_default().starts_with(said),
+        "{name}: {text}\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    trace
 }
 
 /// Asserts that the first line of a diff has all of `parts`.
@@ -260,9 +188,17 @@ fn the_real_stack_in_pairs_and_ten_times() {
         return;
     };
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());
-    let cold = stack.run("cold", "cuda-13.0", None, "loaded");
+    let cold = traced(&stack, "cold", "cuda-13.0", None, "loaded");
     let healthy: Vec<PathBuf> = (0..10)
-        .map(|run| stack.run(&format!("healthy-{run}"), "cuda-13.0", None, "loaded"))
+        .map(|run| {
+            traced(
+                &stack,
+                &format!("healthy-{run}"),
+                "cuda-13.0",
+                None,
+                "loaded",
+            )
+        })
         .collect();
     for other in &healthy[1..] {
         let (status, text) = diff(&healthy[0], other);
@@ -279,7 +215,7 @@ fn the_real_stack_in_pairs_and_ten_times() {
     );
 
     // What was built by the new toolkit answers for the old one.
-    let warm = stack.run("warm", "cuda-12.4", Some("12.0f"), "loaded");
+    let warm = traced(&stack, "warm", "cuda-12.4", Some("12.0f"), "loaded");
     first_line_has(
         &cold,
         &warm,
@@ -292,7 +228,7 @@ fn the_real_stack_in_pairs_and_ten_times() {
     );
 
     // The check that the old toolkit fails, a warm cache or none.
-    let check = stack.run("check", "cuda-12.4", None, "failed RuntimeError");
+    let check = traced(&stack, "check", "cuda-12.4", None, "failed RuntimeError");
     for good in [&healthy[0], &cold] {
         first_line_has(
             good,
@@ -349,8 +285,8 @@ fn an_upgrade_is_the_first_line() {
         .args([&wheel, &packages]));
     stack.python = venv.join("bin/python");
 
-    let older_new = stack.run("0.6.6 with 13.0", "cuda-13.0", None, "loaded");
-    let older_old = stack.run("0.6.6 with 12.4", "cuda-12.4", None, "loaded");
+    let older_new = traced(&stack, "0.6.6 with 13.0", "cuda-13.0", None, "loaded");
+    let older_old = traced(&stack, "0.6.6 with 12.4", "cuda-12.4", None, "loaded");
 
     for name in ["flashinfer", "flashinfer_python-0.6.6.dist-info"] {
         fs::remove_dir_all(packages.join(name)).unwrap();
@@ -361,8 +297,14 @@ fn an_upgrade_is_the_first_line() {
             .arg(stack.packages().join(name))
             .arg(&packages));
     }
-    let newer_old = stack.run("0.6.8 with 12.4", "cuda-12.4", None, "failed RuntimeError");
-    let newer_new = stack.run("0.6.8 with 13.0", "cuda-13.0", None, "loaded");
+    let newer_old = traced(
+        &stack,
+        "0.6.8 with 12.4",
+        "cuda-12.4",
+        None,
+        "failed RuntimeError",
+    );
+    let newer_new = traced(&stack, "0.6.8 with 13.0", "cuda-13.0", None, "loaded");
 
     let upgrade = "flashinfer is 0.6.8.post1 instead of 0.6.6";
     first_line_has(&older_old, &newer_old, &[upgrade]);

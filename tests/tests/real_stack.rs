@@ -15,7 +15,7 @@ use jittrace_model::{
     log::Reader,
     report::{Build, Component, Finding, Report, Resolved, Rule, Severity},
 };
-use jittrace_tests::{eventually, finish, jittrace, skip, stack};
+use jittrace_tests::{eventually, finish, jittrace, stack::Stack};
 
 /// A JIT build on a busy machine of two cores.
 const PATIENCE: Duration = Duration::from_secs(400);
@@ -38,69 +38,28 @@ except Exception as e:
 print(sorted({l.split()[-1] for l in open("/proc/self/maps") if "libcudart" in l}))
 "#;
 
-struct Stack {
-    root: PathBuf,
-    work: tempfile::TempDir,
+/// A program of the stack with its trace, `t.jtrace` in the work directory.
+trait Pages {
+    /// What the page program prints, untraced.
+    fn bare(&self, env: &[(&str, String)]) -> String;
+    /// What it prints under jittrace, and the report.
+    fn traced(&self, env: &[(&str, String)]) -> (String, Report);
+    /// The trace.
+    fn trace(&self) -> PathBuf;
 }
 
-impl Stack {
-    fn here(test: &str) -> Option<Stack> {
-        let Some(root) = stack() else {
-            skip(
-                test,
-                "the real stack is not here (JITTRACE_STACK, or ~/.cache/jittrace/stack)",
-            );
-            return None;
-        };
-        Some(Stack {
-            root,
-            work: tempfile::tempdir().unwrap(),
-        })
-    }
-
-    fn toolkit(&self, release: &str) -> PathBuf {
-        self.root.join("toolkits").join(format!("cuda-{release}"))
-    }
-
-    /// Sets the environment of a run: the virtual environment's tools, a cache of its own.
-    fn dress(&self, command: &mut Command, env: &[(&str, String)]) {
-        let path = format!(
-            "{}:{}",
-            self.root.join("venv/bin").display(),
-            std::env::var("PATH").unwrap()
-        );
-        command
-            .env("PATH", path)
-            .env("FLASHINFER_WORKSPACE_BASE", self.work.path())
-            .env_remove("CUDA_HOME")
-            .env_remove("CUDA_PATH")
-            .env_remove("LD_LIBRARY_PATH")
-            .env_remove("PYTHONPATH");
-        command.envs(env.iter().map(|(n, v)| (*n, v.as_str())));
-    }
-
-    fn python(&self) -> PathBuf {
-        self.root.join("venv/bin/python")
-    }
-
+impl Pages for Stack {
     fn bare(&self, env: &[(&str, String)]) -> String {
-        let mut command = Command::new(self.python());
+        let mut command = Command::new(&self.python);
         command.args(["-c", PAGE]);
         self.dress(&mut command, env);
         String::from_utf8_lossy(&finish(&mut command, PATIENCE).stdout).into_owned()
     }
 
-    /// What the program printed, and the report. The trace is `t.jtrace` in the work directory.
     fn traced(&self, env: &[(&str, String)]) -> (String, Report) {
         let report = self.work.path().join("r.json");
-        let mut command = Command::new(jittrace());
-        command
-            .args(["--no-tui", "-q", "-o"])
-            .arg(self.trace())
-            .arg(format!("--report=json={}", report.display()))
-            .arg("--")
-            .arg(self.python())
-            .args(["-c", PAGE]);
+        let mut command = self.tracer(&self.trace(), &format!("json={}", report.display()));
+        command.args(["-c", PAGE]);
         self.dress(&mut command, env);
         let output = finish(&mut command, PATIENCE);
         let report = serde_json::from_str(&fs::read_to_string(report).unwrap()).unwrap();
@@ -109,13 +68,6 @@ impl Stack {
 
     fn trace(&self) -> PathBuf {
         self.work.path().join("t.jtrace")
-    }
-
-    fn fake_sm120(&self) -> (&'static str, String) {
-        (
-            "PYTHONPATH",
-            self.root.join("fake-sm").display().to_string(),
-        )
     }
 }
 
@@ -409,10 +361,9 @@ fn a_served_sglang_is_traced_whole_and_stays_undisturbed() {
     let Some(stack) = Stack::here("serve") else {
         return;
     };
-    if !stack.root.join("gpt2/config.json").exists() {
-        skip("serve", "the stack has no sglang (tier 3)");
+    let Some(server) = stack.server("serve") else {
         return;
-    }
+    };
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());
     let port = TcpListener::bind("127.0.0.1:0")
         .unwrap()
@@ -421,18 +372,9 @@ fn a_served_sglang_is_traced_whole_and_stays_undisturbed() {
         .port();
     let log = stack.work.path().join("serve.log");
     let report = stack.work.path().join("r.json");
-    let mut command = Command::new(jittrace());
+    let mut command = stack.tracer(&stack.trace(), &format!("json={}", report.display()));
     command
-        .args(["--no-tui", "-q", "-o"])
-        .arg(stack.trace())
-        .arg(format!("--report=json={}", report.display()))
-        .arg("--")
-        .arg(stack.python())
-        .args(["-m", "sglang.launch_server", "--model-path"])
-        .arg(stack.root.join("gpt2"))
-        .args("--skip-tokenizer-init --load-format dummy --device cpu --dtype float32 --disable-overlap-schedule".split(' '))
-        .args("--mem-fraction-static 0.2 --max-total-tokens 512 --attention-backend torch_native".split(' '))
-        .args("--sampling-backend pytorch --skip-server-warmup --host 127.0.0.1 --port".split(' '))
+        .args(server)
         .arg(port.to_string())
         .stdout(fs::File::create(&log).unwrap())
         .stderr(Stdio::null());

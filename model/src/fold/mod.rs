@@ -14,7 +14,7 @@ use std::{collections::HashMap, ops::Deref, sync::Arc};
 pub use condense::Condensed;
 use condense::Long;
 use pool::Pool;
-pub use process::{Process, ProcessIndex};
+pub use process::{Begun, Process, ProcessIndex};
 
 use crate::{
     event::{

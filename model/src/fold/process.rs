@@ -24,8 +24,8 @@ pub struct Process {
     pub pid: u32,
     /// The image that started it: its parent's, or its own previous one.
     pub parent: Option<ProcessIndex>,
-    /// What was told at its start, without the environment ([`Process::started`] has both).
-    pub what: ProcessStart,
+    /// What was told at its start; the environment is in `env` ([`Process::started`] has both).
+    pub what: Begun,
     /// The captured environment; a child that inherits it shares it.
     pub env: Arc<IndexMap<String, String>>,
     /// The program as it was asked for: the path given to exec, a script rather than its interpreter.
@@ -48,6 +48,86 @@ pub struct Process {
     pub doing: Vec<Frame>,
 }
 
+/// A [`ProcessStart`] without its environment, which is kept once for all processes that share it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Begun {
+    /// Parent process.
+    pub ppid: u32,
+    /// Path of the executable.
+    pub exe: String,
+    /// Arguments, credentials masked.
+    pub argv: Vec<String>,
+    /// Working directory.
+    pub cwd: String,
+    /// The captured environment is that of the parent, or of the image before the exec.
+    pub env_inherited: bool,
+    /// Pid in the initial namespace, where it differs.
+    pub host_pid: Option<u32>,
+    /// Pid in the process's own namespace, where it differs.
+    pub inner_pid: Option<u32>,
+    /// The process was found running (attach), not seen starting.
+    pub found: bool,
+    /// It began by fork: the same program goes on in a new process.
+    pub forked: bool,
+    /// Why its inside cannot be seen; absent when it is followed.
+    pub not_followed: Option<String>,
+    /// Fields that could not be read, with the reason of each.
+    pub unread: IndexMap<String, String>,
+}
+
+impl Begun {
+    /// A start and the environment that it told.
+    fn apart(start: ProcessStart) -> (Begun, IndexMap<String, String>) {
+        let ProcessStart {
+            ppid,
+            exe,
+            argv,
+            cwd,
+            env,
+            env_inherited,
+            host_pid,
+            inner_pid,
+            found,
+            forked,
+            not_followed,
+            unread,
+        } = start;
+        let begun = Begun {
+            ppid,
+            exe,
+            argv,
+            cwd,
+            env_inherited,
+            host_pid,
+            inner_pid,
+            found,
+            forked,
+            not_followed,
+            unread,
+        };
+        (begun, env)
+    }
+
+    /// The start as it is told, with an environment.
+    fn with(&self, env: IndexMap<String, String>) -> ProcessStart {
+        let begun = self.clone();
+        ProcessStart {
+            ppid: begun.ppid,
+            exe: begun.exe,
+            argv: begun.argv,
+            cwd: begun.cwd,
+            env,
+            env_inherited: begun.env_inherited,
+            host_pid: begun.host_pid,
+            inner_pid: begun.inner_pid,
+            found: begun.found,
+            forked: begun.forked,
+            not_followed: begun.not_followed,
+            unread: begun.unread,
+        }
+    }
+}
+
 impl Process {
     /// The last component of [`Process::program`].
     pub fn name(&self) -> &str {
@@ -56,10 +136,7 @@ impl Process {
 
     /// What was told at its start, with the environment.
     pub fn started(&self) -> ProcessStart {
-        ProcessStart {
-            env: self.env.as_ref().clone(),
-            ..self.what.clone()
-        }
+        self.what.with(self.env.as_ref().clone())
     }
 
     /// A variable of the captured environment.
@@ -108,7 +185,8 @@ pub(crate) fn is_interpreter(name: &str) -> bool {
 }
 
 impl Model {
-    pub(super) fn start_process(&mut self, id: EventId, t: u64, pid: u32, mut start: ProcessStart) {
+    pub(super) fn start_process(&mut self, id: EventId, t: u64, pid: u32, start: ProcessStart) {
+        let (mut start, told) = Begun::apart(start);
         let index = self.processes.len();
         let before = self
             .current
@@ -123,7 +201,6 @@ impl Model {
             before.replaced_by = Some(index);
         }
         let from = parent.and_then(|i| self.processes.get(i));
-        let told = std::mem::take(&mut start.env);
         let mut env = match from {
             Some(from) if *from.env == told => Arc::clone(&from.env),
             _ => Arc::new(told),
@@ -175,7 +252,7 @@ impl Model {
     }
 
     /// The `system` or `popen` of the parent that made this shell: neither tells the child's pid.
-    fn shell_exec(&mut self, start: &ProcessStart) -> Option<usize> {
+    fn shell_exec(&mut self, start: &Begun) -> Option<usize> {
         let pending = *self.pending_execs.get(&start.ppid)?;
         let exec = self.execs.get(pending)?;
         let command = start.argv.get(2)?;

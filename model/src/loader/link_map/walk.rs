@@ -60,6 +60,27 @@ enum Verdict {
     Fatal(String),
 }
 
+impl Verdict {
+    /// What the search found, when this ends it: the candidate is number `at`, and a failed load goes on at `resume`.
+    /// Otherwise it goes on, knowing whether a file was passed over for being of another class.
+    fn ends(self, at: usize, resume: (usize, usize), other_class: &mut bool) -> Option<Found> {
+        match self {
+            Verdict::Take(id, elf) => Some(Found::File {
+                at,
+                id,
+                elf,
+                resume,
+            }),
+            Verdict::Fatal(error) => Some(Found::Fatal { error, resume }),
+            Verdict::Pass(why) => {
+                *other_class |= why == WRONG_CLASS;
+                None
+            }
+            Verdict::LeaveList => None,
+        }
+    }
+}
+
 /// What one search found, before it is mapped.
 pub(super) enum Found {
     File {
@@ -268,23 +289,8 @@ impl LinkMap {
                         hwcaps: false,
                         file,
                     });
-                    match verdict {
-                        Verdict::Take(id, elf) => {
-                            return Found::File {
-                                at,
-                                id,
-                                elf,
-                                resume: (index + 1, 0),
-                            };
-                        }
-                        Verdict::Fatal(error) => {
-                            return Found::Fatal {
-                                error,
-                                resume: (index + 1, 0),
-                            };
-                        }
-                        Verdict::Pass(why) => other_class |= why == WRONG_CLASS,
-                        Verdict::LeaveList => {}
+                    if let Some(found) = verdict.ends(at, (index + 1, 0), &mut other_class) {
+                        return found;
                     }
                     continue;
                 }
@@ -322,19 +328,9 @@ impl LinkMap {
                     }
                     let at = search.candidates.len();
                     search.candidates.push(candidate);
-                    failed = false;
-                    match verdict {
-                        Verdict::Take(id, elf) => {
-                            return Found::File {
-                                at,
-                                id,
-                                elf,
-                                resume,
-                            };
-                        }
-                        Verdict::Fatal(error) => return Found::Fatal { error, resume },
-                        Verdict::Pass(why) => other_class |= why == WRONG_CLASS,
-                        Verdict::LeaveList => failed = true,
+                    failed = matches!(verdict, Verdict::LeaveList);
+                    if let Some(found) = verdict.ends(at, resume, &mut other_class) {
+                        return found;
                     }
                 }
                 if failed {

@@ -11,7 +11,7 @@ use jittrace_model::{
 
 use serde_json::{Value, json};
 
-mod stories;
+use crate::stories;
 
 fn text(good: &Report, bad: &Report) -> String {
     diff::text(&compare(good, bad), Style::default())

@@ -8,8 +8,7 @@ use std::process::Command;
 use jittrace_model::{Event, export::perfetto::Exporter, report::Report};
 use serde_json::Value;
 
-mod skipping;
-mod stories;
+use crate::{skipping, stories};
 
 fn export(report: &Report, events: &[Event]) -> Vec<u8> {
     let mut exporter = Exporter::new(Vec::new());
@@ -38,7 +37,10 @@ fn checked(trace: &[u8]) -> Option<Value> {
     }
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), trace).unwrap();
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/perfetto_check.py");
+    let script = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/reports/perfetto_check.py"
+    );
     let output = Command::new(&python)
         .arg(script)
         .arg(file.path())

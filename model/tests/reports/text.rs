@@ -7,7 +7,7 @@ use jittrace_model::report::{
     text::{Style, render},
 };
 
-mod stories;
+use crate::stories;
 
 fn plain(report: &Report) -> String {
     render(report, Style::default())

@@ -6,7 +6,7 @@ use jittrace_model::report::{
     html::{EventSample, render},
 };
 
-mod stories;
+use crate::stories;
 
 fn page(report: &Report) -> String {
     let mut sample = EventSample::default();
@@ -37,7 +37,7 @@ fn markup(page: &str) -> String {
 
 #[test]
 fn every_story_is_well_formed_and_loads_nothing() {
-    // For looking at: JITTRACE_PAGES=DIR cargo test --test report_html
+    // For looking at: JITTRACE_PAGES=DIR cargo test --test reports
     let looked_at = std::env::var_os("JITTRACE_PAGES");
     for (name, report) in stories::all() {
         let page = page(&report);

@@ -5,7 +5,7 @@
 use jittrace_model::report::{JSON_SCHEMA, Report};
 use serde_json::{Value, json};
 
-mod stories;
+use crate::stories;
 
 fn schema() -> Value {
     serde_json::from_str(JSON_SCHEMA).unwrap()

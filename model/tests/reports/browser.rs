@@ -11,8 +11,7 @@ use std::{
 use jittrace_model::report::html::{EventSample, render};
 use serde_json::Value;
 
-mod skipping;
-mod stories;
+use crate::{skipping, stories};
 
 fn browser() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;

@@ -5,7 +5,7 @@
 use jittrace_model::report::{Report, markdown::render};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, html};
 
-mod stories;
+use crate::stories;
 
 fn events(markdown: &str) -> Vec<Event<'_>> {
     Parser::new_ext(
