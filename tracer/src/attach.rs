@@ -4,7 +4,7 @@ use std::{
     io,
     process::ExitCode,
     thread,
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use anyhow::{Context, Result, bail};
@@ -65,7 +65,7 @@ pub fn attach(args: &AttachArgs) -> Result<ExitCode> {
                 eprintln!("jittrace: looking for what to watch in process {pid}");
             }
             let unprobed = kernel.follow_tree(pid)?;
-            kernel.expect_of(pid);
+            kernel.expect_of(pid)?;
             unprobed
         }
         None => Vec::new(),
@@ -113,12 +113,17 @@ pub fn attach(args: &AttachArgs) -> Result<ExitCode> {
         );
     }
     conclude(&args.trace, &report, &path, &collected);
-    // Who detaches from a live process is told that it is so by the prompt.
-    if let Some(detaching) = collected.detaching {
-        detaching.wait();
+    if let Some(detaching) = collected.detaching
+        && !detaching.wait_at_most(DETACHING)
+    {
+        eprintln!("jittrace: the kernel is still taking the probes out; nothing is told any more");
     }
     Ok(ExitCode::SUCCESS)
 }
+
+/// How long the prompt is kept for the kernel to take the probes out: two or three seconds do where it is quick, and
+/// half a minute was seen where it is not.
+const DETACHING: Duration = Duration::from_secs(5);
 
 /// Whether there is such a process, and whether its memory map may be read.
 fn may_look_into(pid: u32) -> Result<()> {

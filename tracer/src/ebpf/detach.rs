@@ -7,11 +7,15 @@
 use std::{
     fs,
     os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
-    ptr,
+    ptr, thread,
+    time::{Duration, Instant},
 };
 
 /// How a descriptor that keeps something of ours in the kernel reads in `/proc/self/fd`.
 const OURS: [&str; 2] = ["anon_inode:[perf_event]", "anon_inode:bpf"];
+
+/// How often is looked whether it is done.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Programs that are being detached and unloaded: they go by themselves, also when this process ends first.
 #[derive(Debug)]
@@ -40,11 +44,30 @@ impl Detaching {
 
     /// Waits until nothing is left in the kernel.
     pub fn wait(self) {
-        let Some(heir) = &self.heir else { return };
-        // SAFETY: our own child, whose status nobody wants.
-        while unsafe { libc::waitpid(heir.pid, ptr::null_mut(), 0) } < 0
-            && std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted
-        {}
+        while !self.is_done() {
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// Waits as long as this; whether nothing is left in the kernel.
+    #[must_use]
+    pub fn wait_at_most(self, time: Duration) -> bool {
+        let until = Instant::now() + time;
+        loop {
+            if self.is_done() {
+                return true;
+            }
+            if Instant::now() >= until {
+                return false;
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        let Some(heir) = &self.heir else { return true };
+        // SAFETY: our own child, whose status nobody wants. One that was waited for before is an error: done as well.
+        unsafe { libc::waitpid(heir.pid, ptr::null_mut(), libc::WNOHANG) != 0 }
     }
 }
 

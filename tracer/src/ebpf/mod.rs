@@ -37,7 +37,7 @@ mod watched;
 use std::{
     io,
     os::fd::OwnedFd,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, atomic::Ordering},
     thread::JoinHandle,
 };
@@ -197,6 +197,37 @@ impl KernelSource {
     /// The file cannot be opened.
     pub fn watch_file(&self, path: &Path) -> io::Result<()> {
         self.watch(&ObjectFile::open(path)?);
+        Ok(())
+    }
+
+    /// Probes files from a thread of its own, as [`KernelSource::watch_file`] does: a cold disk takes a minute for a few
+    /// toolkits, and what they are needed for may never happen.
+    ///
+    /// # Errors
+    ///
+    /// No thread can be started.
+    pub fn watch_meanwhile(
+        &self,
+        files: impl FnOnce() -> Vec<PathBuf> + Send + 'static,
+    ) -> Result<(), SourceError> {
+        let (Some(probes), Some(to)) = (&self.probes, &self.to) else {
+            return Ok(());
+        };
+        let (probes, to) = (Arc::downgrade(probes), to.clone());
+        thread("jittrace-expect", move || {
+            for file in files() {
+                let Some(probes) = probes.upgrade() else {
+                    return;
+                };
+                if to.stopping.load(Ordering::Relaxed) {
+                    return;
+                }
+                // A library that cannot be opened will not be loaded either.
+                if let Ok(object) = ObjectFile::open(&file) {
+                    reader::watch(&probes, &object, &to);
+                }
+            }
+        })?;
         Ok(())
     }
 

@@ -68,29 +68,31 @@ impl Kernel {
     /// Places probes on the CUDA libraries that a command with this environment may load, so that not even their first
     /// call is missed.
     pub fn expect(&self, program: &OsStr, env: &[(OsString, OsString)]) {
-        let search = env
-            .iter()
-            .find(|(name, _)| name == "PATH")
-            .map(|(_, value)| value.as_os_str());
-        let program = crate::launch::find(program, search);
-        for library in places::libraries(program.as_deref(), env) {
+        for library in libraries_of(program, env) {
             // A library that cannot be opened will not be loaded either.
             let _ = self.source.watch_file(&library);
         }
     }
 
-    /// The same for a live process: what it has not loaded yet.
-    pub fn expect_of(&self, pid: u32) {
-        let exe = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
-        let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        let env = crate::launch::variables(&environ);
-        // A virtual environment's interpreter is a link: its own place is what was typed.
-        let typed = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        let typed = typed.split(|b| *b == 0).next().unwrap_or_default();
-        let typed = PathBuf::from(OsStr::from_bytes(typed));
-        for program in [Some(typed), exe].into_iter().flatten() {
-            self.expect(program.as_os_str(), &env);
-        }
+    /// The same for a live process, beside everything else: what it has not loaded yet.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn expect_of(&self, pid: u32) -> Result<(), SourceError> {
+        self.source.watch_meanwhile(move || {
+            let exe = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
+            let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            let env = crate::launch::variables(&environ);
+            // A virtual environment's interpreter is a link: its own place is what was typed.
+            let typed = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let typed = typed.split(|b| *b == 0).next().unwrap_or_default();
+            let typed = PathBuf::from(OsStr::from_bytes(typed));
+            [Some(typed), exe]
+                .into_iter()
+                .flatten()
+                .flat_map(|program| libraries_of(program.as_os_str(), &env))
+                .collect()
+        })
     }
 
     /// Follows a process and whatever it starts from now on.
@@ -133,4 +135,14 @@ impl Kernel {
         let _ = self.looking.join();
         (self.sights.try_iter().collect(), detaching)
     }
+}
+
+/// The CUDA libraries that a command with this environment may load.
+fn libraries_of(program: &OsStr, env: &[(OsString, OsString)]) -> Vec<PathBuf> {
+    let search = env
+        .iter()
+        .find(|(name, _)| name == "PATH")
+        .map(|(_, value)| value.as_os_str());
+    let program = crate::launch::find(program, search);
+    places::libraries(program.as_deref(), env)
 }
