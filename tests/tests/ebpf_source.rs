@@ -10,6 +10,7 @@
 mod ebpf_support;
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     os::unix::{ffi::OsStrExt, process::ExitStatusExt},
     path::{Path, PathBuf},
     process::Command,
@@ -21,6 +22,7 @@ use jittrace::ebpf::{
     Call, Captured, Exec, Exit, FileCall, FileOperation, KernelEvent, Observation, Options,
     ReturnProbes,
 };
+use jittrace_tests::{eventually, trace::PATIENCE};
 
 fn sh(script: &str) -> Command {
     let mut command = Command::new("/bin/sh");
@@ -906,18 +908,17 @@ fn sixty_four_threads_in_dlopen_and_a_throwing_program_behave_as_without_probes(
 }
 
 /// Names of our programs that are loaded in the kernel, and how many links hold any program.
-fn in_kernel() -> (Vec<String>, usize) {
-    let ours = [
-        "exec_", "file_", "process_", "call_", "entry_", "ret_", "return_",
-    ];
-    let names = aya::programs::loaded_programs()
-        .filter_map(|program| program.ok()?.name_as_str().map(str::to_owned))
-        .filter(|name| ours.iter().any(|stem| name.starts_with(stem)))
+fn in_kernel() -> (BTreeMap<u32, String>, BTreeSet<u32>) {
+    let programs = aya::programs::loaded_programs()
+        .filter_map(|program| {
+            let program = program.ok()?;
+            Some((program.id(), program.name_as_str()?.to_owned()))
+        })
         .collect();
-    (
-        names,
-        aya::programs::loaded_links().filter(Result::is_ok).count(),
-    )
+    let links = aya::programs::loaded_links()
+        .filter_map(|link| Some(link.ok()?.id()))
+        .collect();
+    (programs, links)
 }
 
 /// `int3`
@@ -937,6 +938,7 @@ fn detaching_leaves_nothing() {
     let mounted_before = std::fs::read_to_string("/proc/self/mountinfo")
         .unwrap()
         .contains(" tracefs ");
+    let (programs_before, links_before) = in_kernel();
     let Some(session) = session("detaching_leaves_nothing") else {
         return;
     };
@@ -944,29 +946,35 @@ fn detaching_leaves_nothing() {
     let library = fake_cudart(directory.path(), "libcudart.so.12");
     session.source.watch_file(&library).unwrap();
     session.source.watch_file(&c_library()).unwrap();
-    let (during, links_during) = in_kernel();
+    let (mut programs, mut links) = in_kernel();
+    programs.retain(|id, _| !programs_before.contains_key(id));
+    links.retain(|id| !links_before.contains(id));
     for program in ["process_exec", "file_enter", "call_entry"] {
         assert!(
-            during.iter().any(|name| name == program),
-            "{program} among {during:?}"
+            programs.values().any(|name| name == program),
+            "{program} among {programs:?}"
         );
     }
+    assert!(!links.is_empty());
     assert_eq!(
         first_byte_of_dlopen(),
         BREAKPOINT,
         "the probe is a breakpoint in our own mapping of libc"
     );
     session.finish();
-    let (after, links_after) = in_kernel();
-    assert_eq!(after, [] as [&str; 0]);
-    assert_ne!(
-        first_byte_of_dlopen(),
-        BREAKPOINT,
-        "the kernel restores the instruction"
-    );
+    // Another tracer of this machine may be just about to detach, or have a breakpoint of its own there.
+    let nothing_left = || {
+        let (programs_after, links_after) = in_kernel();
+        let another = programs_after.values().any(|name| name == "call_entry");
+        !programs.keys().any(|id| programs_after.contains_key(id))
+            && links.is_disjoint(&links_after)
+            && (another || first_byte_of_dlopen() != BREAKPOINT)
+    };
     assert!(
-        links_after < links_during,
-        "{links_after} links left of {links_during}"
+        eventually(PATIENCE, nothing_left),
+        "{programs:?} and {links:?} of {:?}, and dlopen begins with {:#x}",
+        in_kernel(),
+        first_byte_of_dlopen()
     );
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
     assert_eq!(
