@@ -27,6 +27,8 @@ impl Default for Style {
 
 /// Lines that a report with one fault fills at most.
 const LINES: usize = 25;
+/// Columns before a finding's words: two, and the label.
+const INDENT: usize = 11;
 /// Findings that are told in full.
 const MOST_IN_FULL: usize = 6;
 
@@ -107,7 +109,6 @@ impl Page {
 
     /// `  label    text`, the text wrapped beside its label, at most `most` lines of it.
     fn labelled(&mut self, label: &str, text: &str, ink: Ink, most: usize) {
-        const INDENT: usize = 11;
         let width = self.style.width.saturating_sub(INDENT).max(20);
         let wrapped = wrap(&phrase::one_line(text), width);
         let shown = wrapped.len().min(most.max(1));
@@ -249,12 +250,15 @@ impl Page {
             self.labelled("fix", remedy, Ink::Green, 2);
         }
         for evidence in telling(&finding.evidence, 3) {
-            let text = format!(
-                "{} (event {})",
-                phrase::one_line(&evidence.text),
-                evidence.event
-            );
-            self.labelled("seen", &text, Ink::Dim, 1);
+            // What is cut is the sentence: the number leads to all of it.
+            let number = format!(" (event {})", evidence.event);
+            let room = self
+                .style
+                .width
+                .saturating_sub(INDENT + number.len())
+                .max(20);
+            let text = phrase::clipped(&phrase::one_line(&evidence.text), room);
+            self.labelled("seen", &format!("{text}{number}"), Ink::Dim, 1);
         }
         for consequence in consequences.iter().take(3) {
             let text = format!(
@@ -272,7 +276,7 @@ impl Page {
         let room = self
             .style
             .width
-            .saturating_sub(11 + lead.chars().count())
+            .saturating_sub(INDENT + lead.chars().count())
             .max(20);
         format!("{lead}{}", phrase::short_path(&resolved.path, room))
     }

@@ -28,6 +28,23 @@ fn the_founding_failure_is_told_in_25_lines_of_100_columns() {
 }
 
 #[test]
+fn evidence_that_is_cut_keeps_the_number_of_its_event() {
+    let narrow = Style {
+        width: 60,
+        ..Style::default()
+    };
+    let text = render(&stories::founding(), narrow);
+    let seen: Vec<&str> = text
+        .lines()
+        .filter(|line| line.trim_start().starts_with("seen "))
+        .collect();
+    assert!(seen.iter().any(|line| line.contains('…')), "{text}");
+    for line in seen {
+        assert!(line.ends_with(')') && line.contains(" (event "), "{line}");
+    }
+}
+
+#[test]
 fn a_healthy_run() {
     insta::assert_snapshot!(plain(&stories::healthy()));
 }
