@@ -279,10 +279,14 @@ fn is_for_nvcc(view: &View<'_>, process: ProcessIndex, tool: &str) -> bool {
 }
 
 fn ran_later(view: &View<'_>, process: ProcessIndex, tool: &str, t: u64) -> bool {
+    // `as` may be a link to x86_64-linux-gnu-as: the file has another name than what was asked for.
+    let asked = |argv: &[String]| argv.first().is_some_and(|a| name(a) == tool);
     view.model.processes().iter().any(|p| {
-        p.name() == tool
+        (p.name() == tool || asked(&p.what.argv))
             && p.start >= t
-            && p.parent.is_some_and(|parent| view.related(parent, process))
+            // The kernel may tell the attempts when the program that they led to has been told already.
+            && (p.index == process
+                || p.parent.is_some_and(|parent| view.related(parent, process)))
     })
 }
 
