@@ -12,25 +12,17 @@
 
 #[path = "../../model/benches/server_run/mod.rs"]
 mod server_run;
+#[path = "../tests/terminal/mod.rs"]
+mod terminal;
 
 use std::{
     fs::{self, File},
     io::{Read, Write},
-    os::{
-        fd::{AsRawFd, OwnedFd},
-        unix::process::CommandExt,
-    },
     path::{Path, PathBuf},
-    process::{Child, Command, ExitCode, Stdio},
+    process::{Child, Command, ExitCode},
     sync::{Arc, Condvar, Mutex},
     thread,
     time::{Duration, Instant},
-};
-
-use rustix::{
-    fs::{Mode, OFlags, open},
-    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
-    termios::{Winsize, tcsetwinsize},
 };
 
 /// Columns and rows of the terminal.
@@ -67,21 +59,6 @@ struct View {
 
 impl View {
     fn open(trace: &Path, more: &[&str]) -> View {
-        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-        let master = openpt(flags).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let name = ptsname(&master, Vec::new()).unwrap();
-        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let slave = open(name, flags, Mode::empty()).unwrap();
-        let size = Winsize {
-            ws_row: SIZE.1,
-            ws_col: SIZE.0,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
-        tcsetwinsize(&master, size).unwrap();
-        let stream = |slave: &OwnedFd| Stdio::from(slave.try_clone().unwrap());
         let mut command = Command::new(env!("CARGO_BIN_EXE_jittrace"));
         command
             .arg("view")
@@ -89,23 +66,9 @@ impl View {
             .args(more)
             .env("TERM", "xterm-256color")
             .env("LANG", "C.UTF-8")
-            .env("XDG_CONFIG_HOME", "/nonexistent")
-            .stdin(stream(&slave))
-            .stdout(stream(&slave))
-            .stderr(stream(&slave));
-        let terminal = slave.as_raw_fd();
-        // SAFETY: two system calls that may be made between fork and exec.
-        unsafe {
-            command.pre_exec(move || {
-                libc::setsid();
-                libc::ioctl(terminal, libc::TIOCSCTTY, 0);
-                Ok(())
-            });
-        }
+            .env("XDG_CONFIG_HOME", "/nonexistent");
         let began = Instant::now();
-        let child = command.spawn().unwrap();
-        drop(slave);
-        let master = File::from(master);
+        let (master, child) = terminal::spawn(command, SIZE);
         let parser = vt100::Parser::new(SIZE.1, SIZE.0, 0);
         let shown = Arc::new((
             Mutex::new(Shown {

@@ -2,15 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "tests may fail by panicking")]
 
+mod terminal;
+
 use std::{
     fs::File,
     io::{Read, Write},
-    os::{
-        fd::{AsRawFd, OwnedFd},
-        unix::process::{CommandExt, ExitStatusExt},
-    },
+    os::unix::process::ExitStatusExt,
     path::Path,
-    process::{Child, Command, ExitStatus, Stdio},
+    process::{Child, Command, ExitStatus},
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -21,9 +20,7 @@ use std::{
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    fs::{Mode, OFlags, open},
-    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
-    termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize},
+    termios::{LocalModes, tcgetattr},
 };
 
 /// jittrace on a terminal of its own.
@@ -40,21 +37,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Terminal {
     fn start(trace: &Path, script: &str) -> Terminal {
-        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-        let master = openpt(flags).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let name = ptsname(&master, Vec::new()).unwrap();
-        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let slave = open(name, flags, Mode::empty()).unwrap();
-        let size = Winsize {
-            ws_row: 24,
-            ws_col: 100,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
-        tcsetwinsize(&master, size).unwrap();
-        let stream = |slave: &OwnedFd| Stdio::from(slave.try_clone().unwrap());
         let mut command = Command::new(env!("CARGO_BIN_EXE_jittrace"));
         command
             .args(["--report", "none", "--source", "preload", "-o"])
@@ -65,22 +47,8 @@ impl Terminal {
             .env("LANG", "C.UTF-8")
             // Whoever runs the tests may have keys of their own.
             .env("XDG_CONFIG_HOME", "/nonexistent")
-            .env("XDG_CONFIG_DIRS", "/nonexistent")
-            .stdin(stream(&slave))
-            .stdout(stream(&slave))
-            .stderr(stream(&slave));
-        let terminal = slave.as_raw_fd();
-        // SAFETY: two system calls that may be made between fork and exec.
-        unsafe {
-            command.pre_exec(move || {
-                libc::setsid();
-                libc::ioctl(terminal, libc::TIOCSCTTY, 0);
-                Ok(())
-            });
-        }
-        let child = command.spawn().unwrap();
-        drop(slave);
-        let master = File::from(master);
+            .env("XDG_CONFIG_DIRS", "/nonexistent");
+        let (master, child) = terminal::spawn(command, (100, 24));
         let screen = Arc::new(Mutex::new(vt100::Parser::new(24, 100, 100)));
         let (mut reader, shown) = (master.try_clone().unwrap(), Arc::clone(&screen));
         let closed = Arc::new(AtomicBool::new(false));
