@@ -20,25 +20,26 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Programs that are being detached and unloaded: they go by themselves, also when this process ends first.
 #[derive(Debug)]
 pub struct Detaching {
-    heir: Option<Heir>,
+    /// The child that holds the last descriptors.
+    heir: Option<libc::pid_t>,
 }
 
-/// The child that holds the last descriptors.
-#[derive(Debug)]
+/// That child, while it waits.
 struct Heir {
     pid: libc::pid_t,
     /// Closed, it tells the child to end.
-    word: Option<OwnedFd>,
+    word: OwnedFd,
 }
 
 impl Detaching {
     /// Takes out what `probes` holds. Without a child it is waited for here.
     pub(super) fn of<T>(probes: T) -> Detaching {
-        let mut heir = Heir::new();
+        let heir = Heir::new();
         drop(probes);
-        if let Some(heir) = &mut heir {
-            heir.word = None;
-        }
+        let heir = heir.map(|Heir { pid, word }| {
+            drop(word);
+            pid
+        });
         Detaching { heir }
     }
 
@@ -65,9 +66,9 @@ impl Detaching {
     }
 
     fn is_done(&self) -> bool {
-        let Some(heir) = &self.heir else { return true };
+        let Some(heir) = self.heir else { return true };
         // SAFETY: our own child, whose status nobody wants. One that was waited for before is an error: done as well.
-        unsafe { libc::waitpid(heir.pid, ptr::null_mut(), libc::WNOHANG) != 0 }
+        unsafe { libc::waitpid(heir, ptr::null_mut(), libc::WNOHANG) != 0 }
     }
 }
 
@@ -89,10 +90,7 @@ impl Heir {
             -1 => None,
             // SAFETY: this is the child; `kept` is sorted and holds `heard`.
             0 => unsafe { inherit(&kept, heard.as_raw_fd()) },
-            pid => Some(Heir {
-                pid,
-                word: Some(word),
-            }),
+            pid => Some(Heir { pid, word }),
         }
     }
 }
