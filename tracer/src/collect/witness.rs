@@ -1,11 +1,14 @@
 //! Two sources that tell the same fact: the second is written as an event that points to the first.
 //!
 //! Facts are matched by process, kind and what identifies them within a process; of several alike the oldest that has
-//! no second witness yet. Neither source is waited for: what only one of them saw stays a fact of its own.
+//! no second witness yet. A process that becomes one program after the other (a shell that starts a shell) does the
+//! same several times, and one source may tell all of it before the other tells the first: there the order of the two
+//! witnesses decides, since a program is asked for before it is started and speaks after it is started. Neither source
+//! is waited for: what only one of them saw stays a fact of its own.
 
 use std::collections::{HashMap, VecDeque};
 
-use jittrace_model::event::{Body, EventId, Source};
+use jittrace_model::event::{Body, EventId, Frame, Source};
 
 use super::translate::Draft;
 
@@ -42,18 +45,55 @@ struct Told {
     event: EventId,
     time: u64,
     source: Source,
-    /// Arguments of an exec.
+    about: About,
+}
+
+/// What of a fact may be told differently by the two, and still tells it from others.
+#[derive(Debug, Clone, Default)]
+struct About {
+    /// The file of a program that starts.
+    exe: String,
+    /// The arguments of a program.
     words: String,
+}
+
+impl About {
+    /// The arguments of an exec are those that the program is started with.
+    fn of(draft: &Draft) -> About {
+        let (exe, words) = match &draft.body {
+            Body::ProcessStart(start) => (start.exe.clone(), start.argv.join("\0")),
+            Body::Exec(exec) if matches!(exec.call.as_str(), "system" | "popen") => {
+                (String::new(), format!("sh\0-c\0{}", exec.path))
+            }
+            Body::Exec(exec) => (String::new(), exec.argv.join("\0")),
+            _ => (String::new(), String::new()),
+        };
+        About { exe, words }
+    }
+
+    /// Either's words may have been cut, or not read at all.
+    fn has_the_words_of(&self, other: &About) -> bool {
+        self.words.starts_with(&other.words) || other.words.starts_with(&self.words)
+    }
+
+    fn is_the_program_of(&self, other: &About) -> bool {
+        self.exe == other.exe || self.has_the_words_of(other)
+    }
 }
 
 /// Which of several facts under one key is meant.
 #[derive(Clone, Copy)]
-enum Which<'a> {
+enum Which {
     Oldest,
-    /// The latest image of a process is the one that now reports; what it tried before will not be met any more.
+    /// A process ends once; what an earlier one of its number did will not be met any more.
     Newest,
     /// A parent starts one child after the other: the oldest with these arguments.
-    OldestWith(&'a str),
+    OldestWithTheWords,
+    /// A program that starts speaks after the kernel has started it: the nearest of that program on the right side.
+    Started,
+    /// An exec is asked for before the kernel does it: the nearest on the right side, since what was tried before it
+    /// failed.
+    Asked,
 }
 
 /// Facts that have one witness.
@@ -78,17 +118,16 @@ impl Witnesses {
             return None;
         }
         let keys = self.keys(draft, source);
-        let words = words(draft);
-        let own = match draft.body {
-            Body::ProcessStart(_) | Body::Exec(_) | Body::ProcessExit(_) => Which::Newest,
-            _ => Which::Oldest,
-        };
+        let about = About::of(draft);
         keys.iter().find_map(|key| {
             let which = match key {
-                (pid, What::Exec(_)) if *pid != draft.pid => Which::OldestWith(&words),
-                _ => own,
+                (_, What::Start) => Which::Started,
+                (pid, What::Exec(_)) if *pid == draft.pid => Which::Asked,
+                (_, What::Exec(_)) => Which::OldestWithTheWords,
+                (_, What::Exit | What::Fork) => Which::Newest,
+                _ => Which::Oldest,
             };
-            self.take(key, draft.time, source, which)
+            self.take(key, draft.time, source, &about, which)
         })
     }
 
@@ -99,7 +138,7 @@ impl Witnesses {
                 event,
                 time,
                 source,
-                words: facts.words.clone(),
+                about: facts.about.clone(),
             });
             self.ages.push_back((time, key));
         }
@@ -123,18 +162,37 @@ impl Witnesses {
         }
     }
 
-    fn take(&mut self, key: &Key, time: u64, source: Source, which: Which<'_>) -> Option<EventId> {
+    fn take(
+        &mut self,
+        key: &Key,
+        time: u64,
+        source: Source,
+        about: &About,
+        which: Which,
+    ) -> Option<EventId> {
         let told = self.alone.get_mut(key)?;
-        let is_other = |t: &Told| t.source != source && t.time.abs_diff(time) <= WINDOW;
+        let others = || {
+            let other =
+                |(_, t): &(usize, &Told)| t.source != source && t.time.abs_diff(time) <= WINDOW;
+            told.iter().enumerate().filter(other)
+        };
+        let by_the_shim = source == Source::Preload;
         let at = match which {
-            Which::Newest => told.iter().rposition(is_other),
-            Which::Oldest => told.iter().position(is_other),
-            Which::OldestWith(words) => told
-                .iter()
-                .position(|t| is_other(t) && are_the_same(&t.words, words)),
-        }?;
+            Which::Newest => others().next_back(),
+            Which::Oldest => others().next(),
+            Which::OldestWithTheWords => others().find(|(_, t)| t.about.has_the_words_of(about)),
+            Which::Started => others()
+                .filter(|(_, t)| (t.time <= time) == by_the_shim || t.time == time)
+                .filter(|(_, t)| t.about.is_the_program_of(about))
+                .min_by_key(|(_, t)| t.time.abs_diff(time)),
+            Which::Asked => others()
+                .filter(|(_, t)| (t.time >= time) == by_the_shim || t.time == time)
+                .min_by_key(|(_, t)| t.time.abs_diff(time)),
+        }
+        .map(|(at, _)| at)?;
         let first = told.remove(at)?;
-        if matches!(which, Which::Newest) {
+        if !matches!(which, Which::Oldest | Which::OldestWithTheWords) {
+            // What came before it in this process will not be met any more.
             told.retain(|t| t.source == source || t.time > first.time);
         }
         if told.is_empty() {
@@ -169,6 +227,39 @@ impl Witnesses {
     }
 }
 
+/// Of what the second witness tells, keeps what tells the fact from others and what only the kernel knows (the pids of
+/// other namespaces); the rest is in the first. Gives the Python code that asked, which only the shim knows.
+pub(super) fn only_what_tells_it_apart(body: &mut Body) -> Vec<Frame> {
+    match body {
+        Body::ProcessStart(start) => {
+            start.env_inherited = true;
+            start.env.clear();
+            start.argv.clear();
+            start.cwd.clear();
+        }
+        Body::Exec(exec) => {
+            exec.argv.clear();
+            exec.caller = None;
+            return std::mem::take(&mut exec.python);
+        }
+        Body::ExecFailed(failed) => failed.argv.clear(),
+        Body::LibraryRequest(request) => {
+            request.caller = None;
+            return std::mem::take(&mut request.python);
+        }
+        Body::LibraryLoaded(loaded) => {
+            loaded.candidates.clear();
+            return std::mem::take(&mut loaded.python);
+        }
+        Body::Call(call) => {
+            call.caller = None;
+            return std::mem::take(&mut call.python);
+        }
+        _ => {}
+    }
+    Vec::new()
+}
+
 fn is_witness(source: Source) -> bool {
     matches!(source, Source::Preload | Source::Ebpf)
 }
@@ -177,7 +268,7 @@ fn is_witness(source: Source) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct Keys {
     keys: Vec<Key>,
-    words: String,
+    about: About,
 }
 
 impl Keys {
@@ -185,25 +276,9 @@ impl Keys {
     pub(super) fn of(draft: &Draft) -> Keys {
         Keys {
             keys: keys(draft),
-            words: words(draft),
+            about: About::of(draft),
         }
     }
-}
-
-/// The arguments of an exec, as the program that is started gets them.
-fn words(draft: &Draft) -> String {
-    match &draft.body {
-        Body::Exec(exec) if matches!(exec.call.as_str(), "system" | "popen") => {
-            format!("sh\0-c\0{}", exec.path)
-        }
-        Body::Exec(exec) => exec.argv.join("\0"),
-        _ => String::new(),
-    }
-}
-
-/// Either may have been cut.
-fn are_the_same(one: &str, other: &str) -> bool {
-    one.starts_with(other) || other.starts_with(one)
 }
 
 /// Under which keys a fact is remembered.
@@ -255,7 +330,7 @@ fn base(path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use jittrace_model::event::Exec;
+    use jittrace_model::event::{Exec, ProcessStart};
 
     use super::*;
 
@@ -343,5 +418,89 @@ mod tests {
         let kernel = exec(9, 3, "execve", "/b/nvcc", &["nvcc"]);
         assert_eq!(witnesses.first(&kernel, Source::Ebpf), Some(2));
         assert_eq!(witnesses.first(&kernel, Source::Ebpf), None);
+    }
+
+    /// What one source tells of a chain of programs in one process: `env`, a wrapper script, the wrapper's own shell
+    /// again, a static program that has no shim, and the interpreter at its end.
+    fn chain(source: Source) -> Vec<Draft> {
+        let start = |time, exe: &str, argv: &[&str]| Draft {
+            time,
+            pid: 9,
+            tid: 9,
+            body: Body::ProcessStart(Box::new(ProcessStart {
+                exe: exe.to_owned(),
+                argv: argv.iter().map(|a| (*a).to_owned()).collect(),
+                ..ProcessStart::default()
+            })),
+        };
+        let asked = |time, path, argv: &[&str]| exec(9, time, "execve", path, argv);
+        let late = if source == Source::Preload { 3 } else { 0 };
+        let mut told = vec![
+            start(10 + late, "/usr/bin/env", &["env", "bash", "shim"]),
+            asked(20 - late, "/usr/bin/bash", &["bash", "shim"]),
+            start(20 + late, "/usr/bin/bash", &["bash", "shim"]),
+            asked(30 - late, "/usr/bin/bash", &["bash", "shim"]),
+            start(30 + late, "/usr/bin/bash", &["bash", "shim"]),
+            asked(40 - late, "/opt/static", &["static"]),
+            start(40, "/opt/static", &["static"]),
+            asked(50, "/usr/bin/python3", &["python3", "app.py"]),
+            // The kernel could not read the arguments.
+            start(
+                50 + late,
+                "/usr/bin/python3.12",
+                match source {
+                    Source::Preload => &["python3", "app.py"],
+                    _ => &[],
+                },
+            ),
+        ];
+        if source == Source::Preload {
+            told.retain(|d| !matches!(d.time, 40 | 50));
+        }
+        told
+    }
+
+    /// Two sources that tell a chain, one of them late by so many facts: who is whose second witness, by times.
+    fn pairs(first: Source, ahead: usize) -> Vec<(u64, u64)> {
+        let second = match first {
+            Source::Preload => Source::Ebpf,
+            _ => Source::Preload,
+        };
+        let mut witnesses = Witnesses::default();
+        let mut pairs = Vec::new();
+        let mut tell = |draft: &Draft, source| match witnesses.first(draft, source) {
+            Some(other) => pairs.push((other.min(draft.time), other.max(draft.time))),
+            None => witnesses.told(Keys::of(draft), draft.time, draft.time, source),
+        };
+        let mut late = chain(second).into_iter();
+        for (nth, draft) in chain(first).iter().enumerate() {
+            tell(draft, first);
+            if nth >= ahead
+                && let Some(draft) = late.next()
+            {
+                tell(&draft, second);
+            }
+        }
+        late.for_each(|draft| tell(&draft, second));
+        pairs.sort_unstable();
+        pairs
+    }
+
+    #[test]
+    fn in_a_chain_of_programs_each_is_met_by_itself_however_late_the_other_is() {
+        let expected = [
+            (10, 13),
+            (17, 20),
+            (20, 23),
+            (27, 30),
+            (30, 33),
+            (37, 40),
+            (50, 53),
+        ];
+        for first in [Source::Preload, Source::Ebpf] {
+            for ahead in 0..10 {
+                assert_eq!(pairs(first, ahead), expected, "{first:?} {ahead} ahead");
+            }
+        }
     }
 }
