@@ -103,6 +103,27 @@ fn an_own_process_is_attached_to_and_what_is_missing_is_said() {
     );
 }
 
+/// Nobody asked for the kernel, and the shim does what a launch needs: no word of what may not be.
+#[test]
+fn a_launch_does_without_the_kernel_and_says_nothing_of_it() {
+    let lab = Lab::new();
+    let program = reachable(&lab);
+    let trace = lab.file("t.jtrace");
+    let output = ordinary(program)
+        .current_dir(lab.path())
+        .arg("-o")
+        .arg(&trace)
+        .args(["--", "true"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    let trace = Trace::read(&trace);
+    assert_eq!(trace.source("preload"), ("active", ""));
+    assert_eq!(trace.source("ebpf"), ("absent", ""));
+    assert!(!said.contains("ebpf"), "{said}");
+}
+
 #[test]
 fn a_process_of_root_is_refused_in_one_sentence() {
     let test = "a_process_of_root_is_refused_in_one_sentence";

@@ -351,6 +351,46 @@ fn the_kernel_alone_sees_what_no_shim_can() {
     }
 }
 
+/// What root gets without asking: everything that the shim tells, and what only the kernel sees; nothing twice.
+#[test]
+fn the_kernel_comes_unasked_and_repeats_nothing() {
+    if !kernel_source("the_kernel_comes_unasked_and_repeats_nothing") {
+        return;
+    }
+    let _alone = alone();
+    let lab = Lab::new();
+    programs(&lab);
+    lab.cc("static", "int main(void) { return 5; }", &["-static"]);
+    let script = format!(
+        "cd {}; LD_LIBRARY_PATH=lib ./answers; env -i LD_LIBRARY_PATH=lib ./answers; ./static",
+        lab.path().display()
+    );
+    let output = finish(
+        lab.jittrace("t.jtrace").args(["--", "sh", "-c", &script]),
+        Duration::from_secs(120),
+    );
+    assert_eq!(output.status.code(), Some(5));
+    let trace = Trace::read(&lab.file("t.jtrace"));
+    assert_eq!(trace.source("preload").0, "active");
+    assert_eq!(trace.source("ebpf").0, "active");
+    assert!(trace.events.iter().all(|e| e["same_as"].is_null()));
+    let starts = trace.kind("process-start");
+    let told_by = |exe: &str| -> Vec<&str> {
+        let of_it = starts.iter().filter(|e| base(e, "exe") == exe);
+        of_it.filter_map(|e| e["source"].as_str()).collect()
+    };
+    assert_eq!(told_by("answers").len(), 2, "{starts:?}");
+    assert_eq!(told_by("static"), ["ebpf"]);
+    assert!(starts.iter().all(|e| e["not_followed"].is_null()));
+    let calls = trace.kind("call");
+    let by_shim = calls.iter().any(|e| {
+        e["source"] == "preload"
+            && e["function"] == "cudaRuntimeGetVersion"
+            && e["value"] == "12040"
+    });
+    assert!(by_shim, "{calls:?}");
+}
+
 #[test]
 fn a_command_that_no_shim_can_be_in_is_watched_by_the_kernel_unasked() {
     if !kernel_source("a_command_that_no_shim_can_be_in_is_watched_by_the_kernel_unasked") {

@@ -209,14 +209,14 @@ pub struct DemoArgs {
 /// Who watches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum SourceChoice {
-    /// A launch: the shim, or the kernel where the shim cannot be loaded; an attach: the kernel where that is allowed
+    /// The shim for a launch, and the kernel beside it where that is allowed; the kernel for an attach
     #[default]
     Auto,
     /// The shim alone
     Preload,
     /// The kernel alone
     Ebpf,
-    /// Both
+    /// Both, each with all that it sees
     All,
 }
 

@@ -17,7 +17,7 @@ use jittrace_model::{
 use jittrace_wire::{OPTIONS_VARIABLE, SESSION_VARIABLE, environment::is_captured};
 
 use crate::{
-    cli::{RunArgs, TraceArgs},
+    cli::{RunArgs, SourceChoice, TraceArgs},
     collect::{self, Inputs, Plan, Word},
     conclude::{ReportChoice, conclude},
     keeper,
@@ -90,6 +90,7 @@ pub(crate) fn trace(args: &RunArgs, place: Place<'_>) -> Result<Ended> {
     let Sources {
         preload,
         kernel,
+        twice,
         statuses,
     } = Sources::of_launch(args.trace.source, &reach).inspect_err(|_| {
         let _ = std::fs::remove_file(&path);
@@ -100,7 +101,13 @@ pub(crate) fn trace(args: &RunArgs, place: Place<'_>) -> Result<Ended> {
         env.push((OsString::from("TERM"), OsString::from("xterm-256color")));
     }
     if let Some(kernel) = &kernel {
-        kernel.expect(&program, &env);
+        match args.trace.source {
+            // The shim sees first calls; the command does not wait for a cold disk.
+            SourceChoice::Auto if preload => kernel
+                .expect_meanwhile(program.clone(), env.clone())
+                .context("cannot start a thread")?,
+            _ => kernel.expect(&program, &env),
+        }
     }
     let start = start_of(&args.command, search.as_deref(), &env);
     let mut command = Command::new(
@@ -144,6 +151,7 @@ pub(crate) fn trace(args: &RunArgs, place: Place<'_>) -> Result<Ended> {
             start: Box::new(start),
             wait_all: args.trace.wait_all,
             kernel,
+            twice,
         },
         listener: None,
     };

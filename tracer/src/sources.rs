@@ -16,6 +16,8 @@ pub struct Sources {
     pub preload: bool,
     /// The kernel source, running.
     pub kernel: Option<Kernel>,
+    /// What both of them tell is written twice, to be compared.
+    pub twice: bool,
     /// What the trace's header says of each.
     pub statuses: Vec<SourceStatus>,
 }
@@ -37,10 +39,9 @@ impl Sources {
             (_, Reach::No(reason)) => status("preload", SourceState::Refused, Some(reason.clone())),
         };
         let (kernel, ebpf) = match (choice, reach) {
-            // Two witnesses of everything double the trace; where the shim sees nothing, the kernel is all there is.
-            (SourceChoice::Auto, Reach::Yes) | (SourceChoice::Preload, _) => {
-                (None, status("ebpf", SourceState::Absent, None))
-            }
+            (SourceChoice::Preload, _) => (None, status("ebpf", SourceState::Absent, None)),
+            (SourceChoice::Auto, Reach::Yes) => kernel_where_it_may(),
+            // It was asked for, or is all there is where the shim sees nothing.
             _ => kernel(None),
         };
         if let (SourceChoice::Ebpf, None) = (choice, &kernel) {
@@ -49,6 +50,7 @@ impl Sources {
         Ok(Sources {
             preload: preload.state == SourceState::Active,
             kernel,
+            twice: choice == SourceChoice::All,
             statuses: vec![preload, ebpf],
         })
     }
@@ -74,8 +76,21 @@ impl Sources {
         Ok(Sources {
             preload: false,
             kernel,
+            twice: false,
             statuses: [procfs, ebpf].into_iter().chain(frames).collect(),
         })
+    }
+}
+
+/// The kernel source where it comes on top of the shim: nobody has asked for it, so that it is no matter where it may
+/// not watch.
+fn kernel_where_it_may() -> (Option<Kernel>, SourceStatus) {
+    if !Standing::here().may_bpf() {
+        return (None, status("ebpf", SourceState::Absent, None));
+    }
+    match kernel(None) {
+        (None, refused) => (None, status("ebpf", SourceState::Absent, refused.reason)),
+        active => active,
     }
 }
 

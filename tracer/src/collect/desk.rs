@@ -54,6 +54,8 @@ pub(super) struct Desk {
     hidden: HashSet<u32>,
     /// Where two sources tell the same facts.
     witnesses: Option<Witnesses>,
+    /// What the second of them tells is written too.
+    twice: bool,
     listening: Option<Sender<Vec<Event>>>,
 }
 
@@ -241,6 +243,7 @@ impl Desk {
             roots: Roots::default(),
             hidden: HashSet::new(),
             witnesses: None,
+            twice: false,
             listening,
         };
         for fact in desk.facts.driver() {
@@ -631,27 +634,20 @@ impl Desk {
         }
     }
 
-    /// From here on two sources tell the same facts.
-    pub(super) fn expect_two_witnesses(&mut self) {
+    /// From here on two sources tell the same facts. `twice`: the second is written too, as an event of its own that
+    /// points to the first.
+    pub(super) fn expect_two_witnesses(&mut self, twice: bool) {
         self.witnesses = Some(Witnesses::default());
+        self.twice = twice;
     }
 
     /// The second source tells a fact. What it knows more is kept: the Python code that asked.
     fn second(&mut self, mut draft: Draft, source: Source, first: EventId) {
-        let python = match &mut draft.body {
-            Body::Exec(exec) => std::mem::take(&mut exec.python),
-            Body::LibraryRequest(request) => std::mem::take(&mut request.python),
-            Body::LibraryLoaded(loaded) => std::mem::take(&mut loaded.python),
-            Body::Call(call) => std::mem::take(&mut call.python),
-            Body::ProcessStart(start) => {
-                start.env_inherited = true;
-                start.env.clear();
-                Vec::new()
-            }
-            _ => Vec::new(),
-        };
+        let python = witness::only_what_tells_it_apart(&mut draft.body);
         let (time, pid, tid) = (draft.time, draft.pid, draft.tid);
-        self.event(draft, source, Some(first));
+        if self.twice {
+            self.event(draft, source, Some(first));
+        }
         if source == Source::Preload && !python.is_empty() {
             let mut stack = PythonStack {
                 of: Some(first),
@@ -732,7 +728,7 @@ mod tests {
         let redactor = Redactor::new(Options::default());
         let sink = Box::new(std::io::sink());
         let mut desk = Desk::open(Header::default(), sink, redactor, began, None).unwrap();
-        desk.expect_two_witnesses();
+        desk.expect_two_witnesses(true);
         let at = |time, body| Draft {
             time,
             pid: 7,

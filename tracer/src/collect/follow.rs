@@ -138,7 +138,9 @@ impl Following {
         {
             desk.ended_by_loader(None, pid, time);
         }
-        self.translate.sight(sight, covered, desk);
+        let covered = &self.covered;
+        self.translate
+            .sight(sight, |pid| covered.contains_key(&pid), desk);
         if matches!(sight.observation.event, KernelEvent::Exit(_)) {
             self.covered.remove(&pid);
             self.shim.gone(pid);

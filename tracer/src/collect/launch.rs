@@ -47,12 +47,9 @@ impl Launch {
         session: File,
         root: u32,
         start: Option<Box<ProcessStart>>,
-        mut desk: Desk,
+        desk: Desk,
         kernel: Option<Kernel>,
     ) -> Launch {
-        if kernel.is_some() {
-            desk.expect_two_witnesses();
-        }
         Launch {
             tail: Tail::new(session),
             translate: Translate::new(Some(root)),

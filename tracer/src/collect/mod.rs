@@ -95,6 +95,8 @@ pub enum Inputs {
         wait_all: bool,
         /// What the kernel sees, where it follows the command.
         kernel: Option<Kernel>,
+        /// What both tell is written twice.
+        twice: bool,
     },
     /// An attach: a snapshot of `/proc`, then what the kernel sees, or `/proc` again and again.
     Attach {
@@ -138,10 +140,14 @@ pub fn collect(plan: Plan, words: &Receiver<Word>) -> io::Result<Collected> {
             start,
             wait_all,
             kernel,
+            twice,
         } => {
             let start = unreached.is_none().then_some(start);
             if let Some((exe, reason)) = unreached {
                 desk.unreached(began, root, &exe.to_string_lossy(), reason);
+            }
+            if kernel.is_some() {
+                desk.expect_two_witnesses(twice);
             }
             launch::Launch::new(session, root, start, desk, kernel).run(words, wait_all)
         }

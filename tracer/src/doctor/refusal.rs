@@ -112,7 +112,8 @@ impl Standing {
         self.capabilities >> capability & 1 == 1
     }
 
-    fn may_bpf(&self) -> bool {
+    /// Whether the capabilities are there that the kernel source needs.
+    pub(crate) fn may_bpf(&self) -> bool {
         self.has(capability::SYS_ADMIN)
             || (self.has(capability::BPF) && self.has(capability::PERFMON))
     }

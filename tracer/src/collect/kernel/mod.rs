@@ -74,7 +74,20 @@ impl Kernel {
         }
     }
 
-    /// The same for a live process, beside everything else: what it has not loaded yet.
+    /// The same beside everything else: the command does not wait for it.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn expect_meanwhile(
+        &self,
+        program: OsString,
+        env: Vec<(OsString, OsString)>,
+    ) -> Result<(), SourceError> {
+        self.source
+            .watch_meanwhile(move || libraries_of(&program, &env))
+    }
+
+    /// The same for a live process: what it has not loaded yet.
     ///
     /// # Errors
     /// No thread can be started.

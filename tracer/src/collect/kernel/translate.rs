@@ -12,6 +12,7 @@ use std::{
 };
 
 use indexmap::IndexMap;
+use jittrace_ebpf::lost;
 use jittrace_model::event::{
     Body, Call as CallEvent, Caller, EventId, Exec as ExecEvent, ExecFailed, FileAccess, FileOp,
     Image, LibraryFailed, LibraryLoaded, LibraryRequest, LibraryUnloaded, Lost, Note, ProcessExit,
@@ -148,8 +149,13 @@ impl Translate {
             .map(|m| (m.dev(), m.ino()));
     }
 
-    /// Takes one sight in. `covered`: the shim is in that process too and tells of its objects itself.
-    pub(crate) fn sight(&mut self, sight: &Sight, covered: bool, sink: &mut impl Sink) {
+    /// Takes one sight in. `in_shim`: whether the shim is in a process too and tells of its objects and calls itself.
+    pub(crate) fn sight(
+        &mut self,
+        sight: &Sight,
+        in_shim: impl Fn(u32) -> bool,
+        sink: &mut impl Sink,
+    ) {
         let observation = &sight.observation;
         let at = At {
             time: observation.time_ns,
@@ -159,6 +165,7 @@ impl Translate {
                 tid => tid,
             },
         };
+        let covered = in_shim(at.pid);
         if self.launching == Some(at.pid) {
             match &observation.event {
                 KernelEvent::Exec(_) | KernelEvent::Exit(_) => self.launching = None,
@@ -188,19 +195,17 @@ impl Translate {
                 );
             }
             KernelEvent::Exit(exit) => self.exit(at, *exit, covered, sink),
-            KernelEvent::File(file) => self.file(at, file, sink),
+            KernelEvent::File(file) => self.file(at, file, covered, sink),
             KernelEvent::Entered(call) => self.entered(at, call, sight, sink),
             KernelEvent::Returned(call) => self.returned(at, call, sight, covered, sink),
-            KernelEvent::Watching(object) => self.watching(at.time, object, sink),
+            KernelEvent::Watching(object) => self.watching(at.time, object, in_shim, sink),
             KernelEvent::Lost { reason, count } => {
-                sink.put_from(
-                    at.draft(Body::Lost(Lost {
-                        what: "records".to_owned(),
-                        count: *count,
-                        reason: format!("the kernel source could not tell: {reason}"),
-                    })),
-                    Source::Ebpf,
-                );
+                let is_told = *reason == lost::NAMES[lost::UNPAIRED as usize]
+                    && self.processes.keys().all(|pid| in_shim(*pid));
+                if !is_told {
+                    let lost = loss(reason, *count);
+                    sink.put_from(at.draft(Body::Lost(lost)), Source::Ebpf);
+                }
             }
         }
     }
@@ -360,7 +365,7 @@ impl Translate {
         let filename = absolute_of(&cwd, &text(&exec.filename));
         let exe = match &sight.exe {
             Some(exe) => text(exe).trim_end_matches(" (deleted)").to_owned(),
-            None => program_of(&filename),
+            None => program_of(&filename, file_of(exec)),
         };
         let ppid = number(exec.parent);
         self.compare_all(at.pid, covered, sink);
@@ -373,10 +378,7 @@ impl Translate {
         *process = Process {
             seen_starting: true,
             began: at.time,
-            program: Some((
-                libc::makedev(exec.exe.major, exec.exe.minor),
-                exec.exe.inode,
-            )),
+            program: Some(file_of(exec)),
             cwd: cwd.clone(),
             looks: LOOKS.iter().map(|after| at.time + after).collect(),
             ..Process::default()
@@ -449,7 +451,7 @@ impl Translate {
         sink.put_from(at.draft(Body::ProcessExit(exit)), Source::Ebpf);
     }
 
-    fn file(&mut self, at: At, file: &FileCall, sink: &mut impl Sink) {
+    fn file(&mut self, at: At, file: &FileCall, covered: bool, sink: &mut impl Sink) {
         let Ok(path) = &file.path else { return };
         let process = self.process(at.pid);
         let path = absolute_of(&process.cwd, &text(path));
@@ -479,6 +481,13 @@ impl Translate {
                     {
                         self.process(at.pid).opened.insert(file, at.time);
                     }
+                    return;
+                }
+                if reads_only && file.outcome.is_err() && is_place_of_the_loader(&path) {
+                    return;
+                }
+                if covered && reads_only && interest == Some(Interest::Tool) {
+                    // The shim looks at what is about to be executed; of what the program reads it tells itself.
                     return;
                 }
                 let op = if flags & libc::O_CREAT as u64 != 0 {
@@ -701,8 +710,14 @@ impl Translate {
         }
     }
 
-    fn watching(&mut self, time: u64, object: &WatchedObject, sink: &mut impl Sink) {
-        self.probed(object, sink);
+    fn watching(
+        &mut self,
+        time: u64,
+        object: &WatchedObject,
+        in_shim: impl Fn(u32) -> bool,
+        sink: &mut impl Sink,
+    ) {
+        self.probed(object, in_shim, sink);
         let mut texts: Vec<String> = object
             .refused
             .iter()
@@ -734,13 +749,18 @@ impl Translate {
     }
 
     /// Probes were placed in an object that a process has opened already: what it called before was not seen.
-    fn probed(&mut self, object: &WatchedObject, sink: &mut impl Sink) {
+    fn probed(
+        &mut self,
+        object: &WatchedObject,
+        in_shim: impl Fn(u32) -> bool,
+        sink: &mut impl Sink,
+    ) {
         let path = text(&object.path);
         let id = (
             libc::makedev(object.id.major, object.id.minor),
             object.id.inode,
         );
-        for (pid, process) in &self.processes {
+        for (pid, process) in self.processes.iter().filter(|(pid, _)| !in_shim(**pid)) {
             let (from, what) = match (process.told.get(&id), process.opened.get(&id)) {
                 (Some(loaded), _) => (*loaded, "loaded"),
                 // The loader has to be through with all objects before the program itself calls.
@@ -897,7 +917,7 @@ fn text(text: impl AsRef<OsStr>) -> String {
 /// A path as it was given, made absolute where it names a place below the working directory.
 fn absolute_of(cwd: &str, path: &str) -> String {
     if path.starts_with('/') || path.is_empty() {
-        path.to_owned()
+        path.replace("/./", "/")
     } else {
         absolute(cwd, path)
     }
@@ -918,8 +938,15 @@ fn captured(env: &[(OsString, OsString)]) -> IndexMap<String, String> {
         .collect()
 }
 
-/// The program that an exec of this file runs: the file, or the interpreter that its first line names.
-fn program_of(filename: &str) -> String {
+/// Device and inode of the program that an exec started.
+fn file_of(exec: &Exec) -> (u64, u64) {
+    let device = libc::makedev(exec.exe.major, exec.exe.minor);
+    (device, exec.exe.inode)
+}
+
+/// The program that an exec of this file runs: the file, or the interpreter that its first line names. Without links, as
+/// a process names its own program, where what the links lead to is the `file` that was started.
+fn program_of(filename: &str, file: (u64, u64)) -> String {
     use std::io::Read;
     let mut head = [0_u8; 256];
     let read = std::fs::File::open(filename)
@@ -933,15 +960,59 @@ fn program_of(filename: &str) -> String {
             line.split(|b| b.is_ascii_whitespace())
                 .find(|w| !w.is_empty())
         });
-    match interpreter {
+    let program = match interpreter {
         Some(interpreter) => String::from_utf8_lossy(interpreter).into_owned(),
         None => filename.to_owned(),
+    };
+    let is_the_file = |path: &Path| {
+        let metadata = std::fs::metadata(path);
+        metadata.is_ok_and(|m| (m.dev(), m.ino()) == file)
+    };
+    match std::fs::canonicalize(&program) {
+        Ok(real) if is_the_file(&real) => real.to_string_lossy().into_owned(),
+        _ => program,
     }
 }
 
 /// Whether a file that the loader opened is an object: not its cache.
 fn is_object(path: &str) -> bool {
     !path.ends_with("/ld.so.cache") && !path.starts_with("/proc/") && !path.starts_with("/sys/")
+}
+
+/// What the kernel source could not tell, in words. `reason` is one of [`lost::NAMES`] or of the reader's own.
+fn loss(reason: &str, count: u64) -> Lost {
+    let (what, reason) = match reason {
+        "unpaired-return" => (
+            "calls",
+            "they were under way when their probe was placed, or too many were under way"
+                .to_owned(),
+        ),
+        "follow" => ("processes", "too many were followed at one time".to_owned()),
+        "object-not-probed" => (
+            "objects",
+            "too many appeared at one time to place probes in each".to_owned(),
+        ),
+        "undecodable-record" => (
+            "records",
+            "the kernel programs wrote what is not known here".to_owned(),
+        ),
+        kind => (
+            "records",
+            format!("of kind {kind}: the kernel's buffer was full"),
+        ),
+    };
+    Lost {
+        what: what.to_owned(),
+        count,
+        reason,
+    }
+}
+
+/// Whether only the loader opens such a file without asking before whether it is there. It does so below every directory
+/// of LD_LIBRARY_PATH; nvcc's ends in an empty one, the current directory, which is often that of a JIT cache.
+fn is_place_of_the_loader(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    name.contains(".so.") || (name.starts_with("lib") && name.ends_with(".so"))
 }
 
 /// Whether a library has functions that are watched.
