@@ -9,8 +9,8 @@ use super::{
     desk::Desk,
     kernel::{self, Kernel, Sight},
     merge::{Item, Merge},
+    shim::Translate,
     stillborn,
-    translate::Translate,
     watch::Watch,
 };
 use crate::ebpf::{Detaching, Exit, KernelEvent};

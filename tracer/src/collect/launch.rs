@@ -14,11 +14,13 @@ use jittrace_wire::Record;
 use super::{
     Collected, Word,
     desk::Desk,
+    draft::{Draft, Sink},
     follow::Following,
     kernel::Kernel,
-    monotonic_ns, stillborn,
+    monotonic_ns,
+    shim::Translate,
+    stillborn,
     tail::Tail,
-    translate::{Draft, Sink, Translate},
     watch::Watch,
 };
 use crate::launch::Ended;

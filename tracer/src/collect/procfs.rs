@@ -20,10 +20,11 @@ use jittrace_model::{
 use jittrace_wire::environment;
 
 use super::{
-    cache_facts, monotonic_ns,
+    cache_facts,
+    draft::{Draft, Sink},
+    monotonic_ns,
     replay::Mapped,
     stacks::{Shared, Stack},
-    translate::{Draft, Sink},
 };
 
 /// What is there of one process.

@@ -10,7 +10,7 @@ use std::collections::{HashMap, VecDeque};
 
 use jittrace_model::event::{Body, EventId, Frame, Source};
 
-use super::translate::Draft;
+use super::draft::Draft;
 
 /// How far apart the two may be, in ns: a process's start is told by the kernel at the exec and by the shim when the
 /// loader is through.

@@ -5,8 +5,8 @@ use jittrace_model::event::{Body, ProcessExit, ProcessStart, Source};
 
 use super::Desk;
 use crate::collect::{
+    draft::{Draft, Sink},
     stillborn,
-    translate::{Draft, Sink},
 };
 
 impl Desk {

@@ -9,7 +9,7 @@ use jittrace_model::{
 };
 
 use super::Desk;
-use crate::collect::translate::Draft;
+use crate::collect::draft::Draft;
 
 impl Desk {
     /// A process began: its link map, its environment, whether it only builds. Gives what its start brings to light.

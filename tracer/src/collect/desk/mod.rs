@@ -22,11 +22,11 @@ use jittrace_model::{
 
 use super::{
     cache_facts::CacheFacts,
+    draft::{Draft, Sink},
     facts::Facts,
     monotonic_ns, probe,
     replay::{self, Mapped, Replay},
     roots::{Roots, View},
-    translate::{Draft, Sink},
     vicinity,
     witness::{self, Witnesses},
 };

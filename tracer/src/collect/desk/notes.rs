@@ -9,9 +9,9 @@ use jittrace_model::{
 
 use super::Desk;
 use crate::collect::{
+    draft::{Draft, Sink},
     kernel::Unprobed,
     procfs,
-    translate::{Draft, Sink},
 };
 
 impl Desk {

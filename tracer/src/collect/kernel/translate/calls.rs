@@ -6,8 +6,8 @@ use jittrace_wire::functions::Capture;
 use super::{At, CALLS, Translate, caller, text};
 use crate::{
     collect::{
+        draft::{Sink, answer},
         kernel::sight::Sight,
-        translate::{Sink, answer},
     },
     ebpf::{Call, Captured, Function},
 };

@@ -8,7 +8,7 @@ use jittrace_wire::{
 
 use super::{At, Translate, absolute_of, identity, text};
 use crate::{
-    collect::translate::Sink,
+    collect::draft::Sink,
     ebpf::{FileCall, FileOperation},
 };
 

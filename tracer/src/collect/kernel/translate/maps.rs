@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use jittrace_model::event::{Body, LibraryLoaded, LibraryUnloaded, Source};
 
 use super::{At, LOOKS, SWEEP, Translate, identity};
-use crate::collect::{replay::Mapped, translate::Sink};
+use crate::collect::{draft::Sink, replay::Mapped};
 
 impl Translate {
     pub(super) fn compare_all(&mut self, pid: u32, covered: bool, sink: &mut impl Sink) {

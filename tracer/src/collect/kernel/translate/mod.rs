@@ -24,10 +24,10 @@ use jittrace_model::event::{Body, Caller, EventId, Note, Source};
 use self::{requests::Open, unseen::loss};
 use super::{
     super::{
+        draft::{Draft, Sink, absolute},
         monotonic_ns, procfs,
         replay::Mapped,
         stacks::Stack,
-        translate::{Draft, Sink, absolute},
     },
     address::Place,
     sight::Sight,

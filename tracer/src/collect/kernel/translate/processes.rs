@@ -13,8 +13,8 @@ use jittrace_model::event::{
 
 use super::{At, CALLS, Fork, LOOKS, Process, Translate, absolute_of, explain, number, text};
 use crate::{
+    collect::draft::{Draft, Sink, without_ours},
     collect::kernel::sight::Sight,
-    collect::translate::{Draft, Sink, without_ours},
     ebpf::{Exec, ExecFailed, Exit, Missing, TaskViews},
     launch::SHIM_NAME,
 };

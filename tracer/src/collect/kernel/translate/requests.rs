@@ -6,7 +6,7 @@ use jittrace_model::event::{
 
 use super::{At, Translate, caller, explain, identity, text};
 use crate::{
-    collect::{kernel::sight::Sight, stacks::Stack, translate::Sink},
+    collect::{draft::Sink, kernel::sight::Sight, stacks::Stack},
     ebpf::{Call, Function},
 };
 

@@ -4,7 +4,7 @@ use jittrace_model::event::Lost;
 
 use super::{Translate, note, text};
 use crate::{
-    collect::translate::Sink,
+    collect::draft::Sink,
     ebpf::{ReturnProbes, WatchedObject},
 };
 
