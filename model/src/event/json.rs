@@ -1,10 +1,19 @@
 //! The JSON form of an event, written to be read fast.
 //!
-//! A line is parsed twice: once for the head that all kinds share, then, knowing the kind, for its body. Both passes
-//! borrow from the line and skip what they do not need, which is several times faster than a tagged enum with a
-//! flattened tail (that buffers every field first).
+//! As jittrace writes a line, the head that all kinds share stands first: once its kind is known, what follows is read as
+//! the body of that kind. A line that has them in another order is parsed twice, for the head and for the body. Either
+//! way nothing is buffered, which is several times faster than a tagged enum with a flattened tail.
 
-use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap};
+use std::{borrow::Cow, fmt};
+
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{
+        DeserializeSeed, Error as _, MapAccess, Visitor,
+        value::{CowStrDeserializer, MapAccessDeserializer},
+    },
+    ser::SerializeMap,
+};
 use thiserror::Error;
 
 use super::*;
@@ -37,10 +46,29 @@ struct Head<'a> {
     tid: u32,
     source: Source,
     #[serde(borrow)]
-    kind: std::borrow::Cow<'a, str>,
+    kind: Cow<'a, str>,
     #[serde(default)]
     same_as: Option<EventId>,
 }
+
+/// The kinds that have a body of their own.
+const KNOWN: [&str; 15] = [
+    "process-start",
+    "process-exit",
+    "exec",
+    "exec-failed",
+    "library-request",
+    "library-loaded",
+    "library-failed",
+    "library-unloaded",
+    "call",
+    "message",
+    "file",
+    "python-stack",
+    "fact",
+    "lost",
+    "note",
+];
 
 impl Body {
     /// The kind's name in the trace.
@@ -65,9 +93,10 @@ impl Body {
         }
     }
 
-    fn parse(kind: &str, line: &str) -> Result<Body, serde_json::Error> {
-        fn of<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, serde_json::Error> {
-            serde_json::from_str(line)
+    /// The body of a kind, from the fields of a line.
+    fn of<'de, D: Deserializer<'de>>(kind: &str, line: D) -> Result<Body, D::Error> {
+        fn of<'de, T: Deserialize<'de>, D: Deserializer<'de>>(line: D) -> Result<T, D::Error> {
+            T::deserialize(line)
         }
         Ok(match kind {
             "process-start" => Body::ProcessStart(of(line)?),
@@ -99,8 +128,12 @@ impl Event {
     /// # Errors
     /// The line is no JSON object, lacks a field that every event has, or has a field of the wrong type.
     pub fn from_line(line: &str) -> Result<Event, EventError> {
+        if let Ok(event) = serde_json::from_str::<InOrder>(line) {
+            return Ok(event.0);
+        }
         let head: Head<'_> = serde_json::from_str(line).map_err(EventError::Head)?;
-        let body = Body::parse(&head.kind, line).map_err(|error| EventError::Body {
+        let mut fields = serde_json::Deserializer::from_str(line);
+        let body = Body::of(&head.kind, &mut fields).map_err(|error| EventError::Body {
             id: head.id,
             kind: head.kind.to_string(),
             error,
@@ -122,6 +155,95 @@ impl Event {
     /// Only a map with keys that are no text cannot be written, and no kind has one.
     pub fn to_line(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string(self)
+    }
+}
+
+/// An event whose fields stand in the order in which jittrace writes them; others do not read as one.
+struct InOrder(Event);
+
+/// A name or a short text that may be borrowed from the line.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for InOrder {
+    fn deserialize<D: Deserializer<'de>>(line: D) -> Result<InOrder, D::Error> {
+        struct Fields;
+        impl<'de> Visitor<'de> for Fields {
+            type Value = InOrder;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an event, its head first")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<InOrder, A::Error> {
+                fn next<'de, T: Deserialize<'de>, A: MapAccess<'de>>(
+                    map: &mut A,
+                    name: &'static str,
+                ) -> Result<T, A::Error> {
+                    match map.next_key::<Text<'de>>()? {
+                        Some(key) if key.0 == name => map.next_value(),
+                        _ => Err(A::Error::missing_field(name)),
+                    }
+                }
+                let id = next(&mut map, "id")?;
+                let t = next(&mut map, "t")?;
+                let pid = next(&mut map, "pid")?;
+                let tid = next(&mut map, "tid")?;
+                let source = next(&mut map, "source")?;
+                let kind: Text<'de> = next(&mut map, "kind")?;
+                // Of a kind that is not known every field is kept, the head's too.
+                if !KNOWN.contains(&&*kind.0) {
+                    return Err(A::Error::custom("not a known kind"));
+                }
+                let mut same_as = None;
+                let rest = Rest {
+                    map: &mut map,
+                    same_as: &mut same_as,
+                };
+                let body = Body::of(&kind.0, MapAccessDeserializer::new(rest))?;
+                Ok(InOrder(Event {
+                    id,
+                    t,
+                    pid,
+                    tid,
+                    source,
+                    same_as,
+                    body,
+                }))
+            }
+        }
+        line.deserialize_map(Fields)
+    }
+}
+
+/// The fields after the head, but for the one of the head that not every event has.
+struct Rest<'a, A> {
+    map: &'a mut A,
+    same_as: &'a mut Option<EventId>,
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Rest<'_, A> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, A::Error> {
+        while let Some(key) = self.map.next_key::<Text<'de>>()? {
+            match &*key.0 {
+                "same_as" => *self.same_as = self.map.next_value()?,
+                // Told twice: what the other reading makes of it counts.
+                "id" | "t" | "pid" | "tid" | "source" | "kind" => {
+                    return Err(A::Error::custom("a field of the head after it"));
+                }
+                _ => return seed.deserialize(CowStrDeserializer::new(key.0)).map(Some),
+            }
+        }
+        Ok(None)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        self.map.next_value_seed(seed)
     }
 }
 
@@ -214,6 +336,43 @@ mod tests {
         assert!(line.starts_with(
             r#"{"id":7,"t":12,"pid":100,"tid":101,"source":"preload","kind":"call","same_as":3,"function""#
         ));
+    }
+
+    #[test]
+    fn the_order_of_the_fields_makes_no_difference() {
+        let head = [
+            r#""id":7"#,
+            r#""t":12"#,
+            r#""pid":100"#,
+            r#""tid":101"#,
+            r#""source":"preload""#,
+            r#""kind":"file""#,
+            r#""same_as":3"#,
+        ];
+        let body = [
+            r#""op":"open""#,
+            r#""path":"/x""#,
+            r#""errno":2"#,
+            r#""new":{}"#,
+        ];
+        let line = |fields: &[&str]| format!("{{{}}}", fields.join(","));
+        let mut fields = [head.as_slice(), &body].concat();
+        let first = Event::from_line(&line(&fields)).unwrap();
+        assert_eq!((first.id, first.tid, first.same_as), (7, 101, Some(3)));
+        assert!(serde_json::from_str::<InOrder>(&line(&fields)).is_ok());
+        for _ in 0..fields.len() {
+            fields.rotate_left(1);
+            assert_eq!(Event::from_line(&line(&fields)).unwrap(), first);
+        }
+        fields.reverse();
+        assert_eq!(Event::from_line(&line(&fields)).unwrap(), first);
+    }
+
+    #[test]
+    fn a_kind_that_is_not_known_keeps_every_field() {
+        let line = r#"{"id":7,"t":12,"pid":100,"tid":101,"source":"preload","kind":"new","x":[1]}"#;
+        let event = Event::from_line(line).unwrap();
+        assert_eq!(event.to_line().unwrap(), line);
     }
 
     #[test]
