@@ -4,6 +4,9 @@ use std::borrow::Cow;
 
 /// A path without what is new in every run: temporary directories, hashes of a moment, process ids.
 pub(crate) fn lasting(path: &str) -> Cow<'_, str> {
+    if !may_be_made_up(path) {
+        return Cow::Borrowed(path);
+    }
     let mut before = "";
     let made_up = |part: &str, before: &str| {
         let temporary = before == "tmp" && !part.is_empty();
@@ -28,6 +31,19 @@ pub(crate) fn lasting(path: &str) -> Cow<'_, str> {
         before = part;
     }
     Cow::Owned(out)
+}
+
+/// Whether something in a text can be new in every run: more than three digits in a row, or a temporary name. Most texts
+/// have neither, and this is asked of every argument of every command line.
+pub(crate) fn may_be_made_up(text: &str) -> bool {
+    let (mut digits, mut before) = (0, [0; 2]);
+    text.bytes().any(|byte| {
+        digits = if byte.is_ascii_digit() { digits + 1 } else { 0 };
+        let temporary = byte == b'p' && before == *b"tm";
+        let [_, last] = before;
+        before = [last, byte];
+        digits > 3 || temporary
+    })
 }
 
 #[cfg(test)]

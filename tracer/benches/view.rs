@@ -328,7 +328,11 @@ fn main() -> ExitCode {
         &format!("{OPEN:?}"),
         open <= OPEN,
     );
-    println!("    processor time: {}", view.threads());
+    println!(
+        "    processor time {:.2?}; of the threads that go on: {}",
+        view.spent(),
+        view.threads()
+    );
     let peak = view.megabytes("VmHWM");
     good &= told(
         "memory when all is there, at most ever",

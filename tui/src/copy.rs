@@ -42,13 +42,18 @@ pub fn quote(word: &str) -> String {
 }
 
 /// A command line that runs a program again, from its directory and with the captured variables that matter.
-pub fn command(program: &str, argv: &[String], cwd: &str, env: &[(String, String)]) -> String {
+pub fn command<'a>(
+    program: &str,
+    argv: &[String],
+    cwd: &str,
+    env: impl IntoIterator<Item = (&'a String, &'a String)>,
+) -> String {
     let mut out = String::new();
     if !cwd.is_empty() {
         out.push_str(&format!("cd -- {} && ", quote(cwd)));
     }
     // A name that a shell would not read as a name could be taken for an option or a command: it is left out.
-    let names = env.iter().filter(|(name, _)| is_variable(name));
+    let names = env.into_iter().filter(|(name, _)| is_variable(name));
     let mut words: Vec<String> = names
         .map(|(name, value)| format!("{name}={}", quote(value)))
         .collect();
@@ -128,7 +133,7 @@ mod tests {
             "/opt/cuda/bin/nvcc",
             &words(&["nvcc", "-DX=\"a b\"", "$(reboot)", "it's", "a\x1b[2Jb\n"]),
             "/tmp/a b",
-            &env,
+            env.iter().map(|(name, value)| (name, value)),
         );
         assert_eq!(
             line,
@@ -138,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_program_is_never_an_assignment_or_an_option() {
-        let line = |program: &str| command(program, &[], "", &[]);
+        let line = |program: &str| command(program, &[], "", []);
         assert_eq!(line("A=b"), "./A=b");
         assert_eq!(line("-rf"), "./-rf");
         assert_eq!(line("if"), "command -- if");

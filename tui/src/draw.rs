@@ -388,11 +388,11 @@ fn below(app: &App, frame: &mut Frame<'_>, area: Rect) {
             lines.extend(detail);
         }
         View::Builds => lines.push(view::builds::footer(app, width)),
+        View::Processes => lines.extend(view::processes::footer(app, width)),
         View::Events => {
             let mut out = Columns::new(app, width);
             out.rest(" filter ", Tone::Heading);
             out.rest(&app.events.filter_text, Tone::Accent);
-            let passed: u64 = app.events.rows.iter().map(|r| u64::from(r.count)).sum();
             let of = text::count(app.store.len() as u64);
             let progress = match app.events.percent(&app.store) {
                 100 => String::new(),
@@ -401,7 +401,7 @@ fn below(app: &App, frame: &mut Frame<'_>, area: Rect) {
             out.rest(
                 &format!(
                     "  {} of {of}{progress}  ({}: everything)",
-                    text::count(passed),
+                    text::count(app.events.passed),
                     app.key_for(Action::ClearFilter)
                 ),
                 Tone::Dim,
@@ -611,7 +611,9 @@ fn footer(app: &App, frame: &mut Frame<'_>, area: Rect) {
         put(frame, area, out.line());
         return;
     }
-    if app.has_work() && !app.events.filter.is_empty() {
+    if let Some(percent) = app.searched() {
+        out.rest(&format!("searching {percent}%  "), Tone::Accent);
+    } else if app.has_work() && !app.events.filter.is_empty() {
         out.rest(
             &format!("looking {}%  ", app.events.percent(&app.store)),
             Tone::Accent,

@@ -222,6 +222,9 @@ fn below_height(app: &App, height: u16, rows: u16) -> u16 {
                 .min(height.saturating_sub(1))
         }
         View::Builds if rows > 0 && height > 3 => 1,
+        View::Processes if rows > 0 && height > 3 => {
+            u16::from(app.snapshot.condensed_processes() > 0)
+        }
         View::Events if height > 3 && !app.events.filter_text.is_empty() => 1,
         _ => 0,
     }
@@ -250,8 +253,8 @@ pub fn tab_text(app: &App, view: View) -> String {
         phrase::count_of(report, Severity::Error) + phrase::count_of(report, Severity::Warning);
     let count = match view {
         View::Findings if errors > 0 => format!(" {}{errors}", app.theme.dot()),
-        View::Builds if app.rows.build_facts.running > 0 && !app.progress.complete => {
-            format!(" {}", app.rows.build_facts.running)
+        View::Builds if app.snapshot.builds.running > 0 && !app.progress.complete => {
+            format!(" {}", app.snapshot.builds.running)
         }
         _ => String::new(),
     };

@@ -4,7 +4,7 @@
 //! things it may ask for ([`Commands`]), and gives back how it was left ([`Outcome`]):
 //!
 //! ```text
-//! Input ──► worker: folds, packs ──► Msg ─┐
+//! Input ──► worker: folds ─────────► Msg ─┐
 //! keys, mouse, size ────────────────► Msg ─┴─► App::update ──► Effect (copy, write, send keys, end)
 //!                                                  │
 //!                                              draw::draw, at most 30 times a second, only what is seen
@@ -13,6 +13,7 @@
 //! [`App::update`] and [`draw::draw`] are pure, so that every screen can be tested by pressing keys.
 
 pub mod app;
+pub mod batch;
 pub mod copy;
 pub mod draw;
 pub mod filter;
@@ -33,6 +34,7 @@ pub mod why;
 pub mod worker;
 
 pub use app::{App, Export, Mode, Outcome, Setup};
+pub use batch::Batch;
 pub use settings::{Settings, SettingsError};
 pub use terminal::{Commands, Left, TuiError, run};
 pub use worker::Input;

@@ -3,28 +3,38 @@
 //! Made by the [`worker`](crate::worker) a few times a second and never changed afterwards, so that drawing and
 //! folding need no lock.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, ops::Deref, sync::Arc};
 
+use indexmap::IndexMap;
 use jittrace_model::{
     EventId, Model,
     event::{Explanation, Frame, Rule},
-    fold::ProcessIndex,
-    report::{Exit, Report},
+    fold::{Begun, ProcessIndex},
+    report::{Build, Exit, Report},
 };
 
-use crate::summary;
+use crate::{
+    summary,
+    view::{builds, libraries, resolution},
+};
 
 /// The model at one moment, as the views need it.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
     /// The answer so far.
-    pub report: Report,
+    pub report: Arc<Report>,
     /// Every process image, in order of start.
     pub processes: Vec<ProcessRow>,
     /// CUDA libraries, JIT artefacts and failed loads, in order of time.
     pub libraries: Vec<LibraryRow>,
     /// Notes on the trace itself.
     pub notes: Vec<(EventId, String)>,
+    /// What all builds say together.
+    pub builds: builds::Facts,
+    /// How wide the columns of all libraries are.
+    pub library_widths: libraries::Widths,
+    /// What only all builds, caches and processes together tell of a component, by its name.
+    pub beside: HashMap<String, resolution::Beside>,
     /// Seconds from the last change of each artefact to the start of the trace; negative when it came in this run.
     ages: HashMap<String, i64>,
     /// How many events were folded.
@@ -36,29 +46,28 @@ pub struct Snapshot {
     by_id: HashMap<String, usize>,
     /// The images of each process id, in order of start.
     by_pid: HashMap<u32, Vec<ProcessIndex>>,
+    /// The image that an event began.
+    by_start: HashMap<EventId, ProcessIndex>,
+    /// The build that an event began.
+    build_by_start: HashMap<EventId, usize>,
+    /// The build of a number.
+    build_by_number: HashMap<u32, usize>,
     by_root: Vec<(String, usize)>,
     by_file: HashMap<String, usize>,
 }
 
-/// A process image.
+/// A process image; what was told at its start is shared with the model.
 #[derive(Debug, Clone, Default)]
 pub struct ProcessRow {
     /// The image that started it.
     pub parent: Option<ProcessIndex>,
     /// Process id.
     pub pid: u32,
-    /// Parent's process id.
-    pub ppid: u32,
     /// The program as it was asked for.
     pub program: String,
-    /// Path of the executable.
-    pub exe: String,
-    /// Arguments.
-    pub argv: Vec<String>,
-    /// Working directory.
-    pub cwd: String,
+    what: Arc<Begun>,
     /// Captured environment.
-    pub env: Vec<(String, String)>,
+    pub env: Arc<IndexMap<String, String>>,
     /// Nanoseconds since the trace began.
     pub start: u64,
     /// The same, for its end.
@@ -67,8 +76,6 @@ pub struct ProcessRow {
     pub exit: Option<Exit>,
     /// The image that took its place.
     pub replaced_by: Option<ProcessIndex>,
-    /// Why its inside was not seen.
-    pub not_followed: Option<String>,
     /// The event of its start.
     pub event: EventId,
     /// The event of its end.
@@ -77,8 +84,14 @@ pub struct ProcessRow {
     pub exec_event: Option<EventId>,
     /// Who asked for it, in Python.
     pub python: Vec<Frame>,
-    /// It was running when the trace began.
-    pub found: bool,
+}
+
+impl Deref for ProcessRow {
+    type Target = Begun;
+
+    fn deref(&self) -> &Begun {
+        &self.what
+    }
 }
 
 /// A library that was loaded, or could not be.
@@ -117,7 +130,7 @@ pub struct LibraryRow {
 impl Snapshot {
     /// The model as it is now.
     pub fn of(model: &Model) -> Snapshot {
-        let report = model.report();
+        let report = Arc::new(model.report());
         let mut snapshot = Snapshot {
             processes: processes(model),
             libraries: libraries(model),
@@ -134,8 +147,16 @@ impl Snapshot {
         };
         for (at, process) in snapshot.processes.iter().enumerate() {
             snapshot.by_pid.entry(process.pid).or_default().push(at);
+            snapshot.by_start.insert(process.event, at);
+        }
+        for (at, build) in snapshot.report.builds.iter().enumerate() {
+            snapshot.build_by_start.insert(builds::key(build), at);
+            snapshot.build_by_number.insert(build.id, at);
         }
         snapshot.index_toolkits(model);
+        snapshot.builds = builds::facts(&snapshot);
+        snapshot.library_widths = libraries::Widths::of(&snapshot.libraries);
+        snapshot.beside = resolution::beside(&snapshot);
         snapshot
     }
 
@@ -242,12 +263,55 @@ impl Snapshot {
         self.ranks.get(toolkit).copied().unwrap_or(toolkit)
     }
 
-    /// The process image that a pid ran at a moment.
+    /// The process image that a pid ran at a moment, unless it is one of those that a long trace only counts.
     pub fn process_at(&self, pid: u32, t: u64) -> Option<ProcessIndex> {
         let images = self.by_pid.get(&pid)?;
         let began = |at: &&ProcessIndex| self.processes.get(**at).is_some_and(|p| p.start <= t);
         let latest = images.iter().rev().find(began);
-        latest.or_else(|| images.first()).copied()
+        let found = latest.or_else(|| images.first()).copied()?;
+        // Pids come again: an image of another time is one that ran something else.
+        let image = self.processes.get(found)?;
+        let end = image.end.unwrap_or(u64::MAX);
+        let apart = image.start.saturating_sub(t).max(t.saturating_sub(end));
+        (self.report.condensed.is_none() || apart <= LATE_NS).then_some(found)
+    }
+
+    /// The process image that a pid ran last.
+    pub fn last_of(&self, pid: u32) -> Option<ProcessIndex> {
+        self.by_pid.get(&pid)?.last().copied()
+    }
+
+    /// The position of the process image that an event began.
+    pub fn process_index(&self, start: EventId) -> Option<ProcessIndex> {
+        self.by_start.get(&start).copied()
+    }
+
+    /// The process image that an event began.
+    pub fn process(&self, start: EventId) -> Option<&ProcessRow> {
+        self.processes.get(self.process_index(start)?)
+    }
+
+    /// The build that an event began.
+    pub fn build(&self, start: EventId) -> Option<&Build> {
+        self.report.builds.get(*self.build_by_start.get(&start)?)
+    }
+
+    /// The position of the build of a number.
+    pub fn build_position(&self, number: u32) -> Option<usize> {
+        self.build_by_number.get(&number).copied()
+    }
+
+    /// The build that ran another.
+    pub fn build_above(&self, build: &Build) -> Option<&Build> {
+        // One that runs others began before them, and has the smaller number; anything else is damage.
+        let above = build.parent.filter(|number| *number < build.id)?;
+        self.report.builds.get(self.build_position(above)?)
+    }
+
+    /// Process images that are counted and not listed, since they were like others beside them.
+    pub fn condensed_processes(&self) -> u64 {
+        let condensed = self.report.condensed.as_ref();
+        condensed.map_or(0, |condensed| condensed.process_count())
     }
 
     /// A process and those that led to it, innermost first.
@@ -272,6 +336,9 @@ impl Snapshot {
     }
 }
 
+/// Nanoseconds by which what is told of a process may come before its start or after its end.
+const LATE_NS: u64 = 10_000_000_000;
+
 fn ages(model: &Model) -> HashMap<String, i64> {
     let began = i64::try_from(model.header().started_unix_ns / 1_000_000_000).unwrap_or(0);
     model
@@ -287,26 +354,17 @@ fn processes(model: &Model) -> Vec<ProcessRow> {
         ProcessRow {
             parent: process.parent,
             pid: process.pid,
-            ppid: process.what.ppid,
             program: process.program.clone(),
-            exe: process.what.exe.clone(),
-            argv: process.what.argv.clone(),
-            cwd: process.what.cwd.clone(),
-            env: process
-                .env
-                .iter()
-                .map(|(name, value)| (name.clone(), value.clone()))
-                .collect(),
+            what: Arc::clone(&process.what),
+            env: Arc::clone(&process.env),
             start: process.start,
             end: process.end,
             exit: process.exit,
             replaced_by: process.replaced_by,
-            not_followed: process.not_followed().map(str::to_owned),
             event: process.id,
             exit_event: process.exit_event,
             exec_event: exec.map(|e| e.id),
             python: exec.map(|e| e.what.python.clone()).unwrap_or_default(),
-            found: process.what.found,
         }
     };
     model.processes().iter().map(row).collect()

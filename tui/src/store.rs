@@ -4,7 +4,7 @@
 //! of (number, time, process, kind, whether it failed). Looking at an event unpacks its chunk; the last few unpacked
 //! chunks are kept.
 
-use std::{cell::RefCell, rc::Rc};
+use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 use jittrace_model::{
     Body, Event, EventId,
@@ -14,8 +14,8 @@ use jittrace_model::{
 /// Events in a full chunk.
 pub const CHUNK: usize = 256;
 
-/// Unpacked chunks that are kept.
-const UNPACKED: usize = 8;
+/// Unpacked chunks that are kept: more than the rows of a screen and a chain of evidence lie in.
+const UNPACKED: usize = 48;
 
 /// Kinds of events, in the order of their codes.
 pub const KINDS: [&str; 15] = [
@@ -125,7 +125,7 @@ fn source_code(source: Source) -> u8 {
 }
 
 /// Some consecutive events, packed.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Chunk {
     marks: Vec<Mark>,
     packed: Packed,
@@ -151,27 +151,51 @@ impl Packed {
     }
 }
 
+impl Default for Packed {
+    fn default() -> Self {
+        Packed::Plain(String::new())
+    }
+}
+
+/// Bytes of lines from which it is worth while to compress them.
+const LONG: usize = 16 << 10;
+
 impl Chunk {
-    /// Packs events; a full chunk is compressed, a small one stays open for more.
+    /// Packs events.
     pub fn of(events: &[Event]) -> Chunk {
-        let mut lines = String::with_capacity(events.len() * 256);
+        let mut chunk = Chunk::default();
         for event in events {
             // A line that cannot be written keeps its place, so that marks and lines stay in step.
-            lines.push_str(&event.to_line().unwrap_or_default());
-            lines.push('\n');
+            chunk.add(event, &event.to_line().unwrap_or_default());
         }
-        let mut chunk = Chunk {
-            marks: events.iter().map(Mark::of).collect(),
-            packed: Packed::Plain(lines),
-        };
-        if events.len() >= CHUNK {
-            chunk.seal();
-        }
+        chunk.pack();
         chunk
     }
 
-    fn seal(&mut self) {
-        if let Packed::Plain(text) = &self.packed {
+    /// How many events it has.
+    pub fn len(&self) -> usize {
+        self.marks.len()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.marks.is_empty()
+    }
+
+    /// Takes the next event, as long as nothing is compressed.
+    pub(crate) fn add(&mut self, event: &Event, line: &str) {
+        if let Packed::Plain(text) = &mut self.packed {
+            text.push_str(line);
+            text.push('\n');
+            self.marks.push(Mark::of(event));
+        }
+    }
+
+    /// Compresses it; a small one stays open for more.
+    pub(crate) fn pack(&mut self) {
+        if let Packed::Plain(text) = &self.packed
+            && (self.marks.len() >= CHUNK || text.len() >= LONG)
+        {
             self.packed = Packed::Lz4(lz4_flex::compress_prepend_size(text.as_bytes()).into());
         }
     }
@@ -186,6 +210,8 @@ pub struct Store {
     unordered: bool,
     /// The largest process id, and the latest moment in nanoseconds.
     largest: (u32, u64),
+    /// Positions of the starts of each process id.
+    starts: HashMap<u32, Vec<u32>>,
     unpacked: RefCell<Vec<(usize, Rc<Lines>)>>,
 }
 
@@ -228,6 +254,11 @@ impl Store {
             }
             let (pid, t) = &mut self.largest;
             (*pid, *t) = ((*pid).max(mark.pid), (*t).max(mark.t));
+            if mark.kind_name() == "process-start"
+                && let Ok(at) = u32::try_from(self.marks.len())
+            {
+                self.starts.entry(mark.pid).or_default().push(at);
+            }
             self.marks.push(*mark);
         }
         let first = self.marks.len() - chunk.marks.len();
@@ -243,7 +274,7 @@ impl Store {
         match self.chunks.last_mut() {
             Some((start, Packed::Plain(tail))) => {
                 tail.push_str(&plain);
-                if self.marks.len() - *start >= CHUNK {
+                if self.marks.len() - *start >= CHUNK || tail.len() >= LONG {
                     let packed =
                         Packed::Lz4(lz4_flex::compress_prepend_size(tail.as_bytes()).into());
                     if let Some(last) = self.chunks.last_mut() {
@@ -269,6 +300,14 @@ impl Store {
     /// The mark of the event at a position.
     pub fn mark(&self, at: usize) -> Option<&Mark> {
         self.marks.get(at)
+    }
+
+    /// The start of the program that a pid ran at a moment.
+    pub fn start_of(&self, pid: u32, t: u64) -> Option<Event> {
+        let starts = self.starts.get(&pid)?;
+        let began = |at: &&u32| self.mark(**at as usize).is_some_and(|m| m.t <= t);
+        let latest = starts.iter().rev().find(began);
+        self.event(*latest.or_else(|| starts.first())? as usize)
     }
 
     /// The position of an event.

@@ -1,6 +1,6 @@
 //! What a row, a cell or a link is about: a name that stays the same while the model grows.
 
-use jittrace_model::{EventId, fold::ProcessIndex};
+use jittrace_model::EventId;
 
 use crate::view::View;
 
@@ -16,10 +16,10 @@ pub enum Subject {
     },
     /// A finding, by its id and title.
     Finding(String, String),
-    /// A process image.
-    Process(ProcessIndex),
-    /// A run of a build tool.
-    Build(u32),
+    /// A process image, by the event of its start.
+    Process(EventId),
+    /// A run of a build tool, by the event of its start.
+    Build(EventId),
     /// A cache, by its directory.
     Cache(String),
     /// A file in a cache.

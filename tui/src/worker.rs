@@ -1,4 +1,4 @@
-//! The fold, off the input path: one thread packs events for the list, the next owns the model and publishes snapshots.
+//! The fold, off the input path: a thread that owns the model and publishes snapshots.
 //!
 //! A snapshot costs as much as the model is large, so it is made at most five times a second and at most a quarter
 //! of the time, less while a recorded trace is read. Keys never wait for it.
@@ -13,16 +13,13 @@ use std::{
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use jittrace_model::{Event, Model, log::Header, report::Exit};
 
-use crate::{
-    snapshot::Snapshot,
-    store::{CHUNK, Chunk},
-};
+use crate::{batch::Batch, snapshot::Snapshot, store::Chunk};
 
 /// What a view is fed with.
 #[derive(Debug)]
 pub enum Input {
     /// The next events, in order of arrival.
-    Events(Vec<Event>),
+    Events(Batch),
     /// How far the trace is: bytes so far, and bytes in all where that is known.
     Size {
         /// Bytes so far.
@@ -55,12 +52,6 @@ pub enum Published {
     Broken(String),
 }
 
-/// Batches that are packed and not yet folded.
-const BETWEEN: usize = 4;
-
-/// Most threads that pack.
-const PACKERS: usize = 3;
-
 /// Shortest time between two snapshots.
 const INTERVAL: Duration = Duration::from_millis(200);
 
@@ -75,39 +66,21 @@ const FIRST: Duration = Duration::from_millis(60);
 pub fn start(
     header: Header,
     input: Receiver<Input>,
-    publish: impl Fn(Published) -> bool + Clone + Send + 'static,
+    publish: impl Fn(Published) -> bool + Send + 'static,
 ) -> std::io::Result<JoinHandle<()>> {
-    let (send, packed) = crossbeam_channel::bounded(BETWEEN);
-    let show = publish.clone();
-    std::thread::Builder::new()
-        .name("jittrace-pack".to_owned())
-        .spawn(move || {
-            let packed = catch_unwind(AssertUnwindSafe(|| pack(&input, &send, &show)));
-            if packed.is_err() {
-                show(Published::Broken(
-                    "the list of events stopped after an error of its own; the other views and the recording go on"
-                        .to_owned(),
-                ));
-                while let Ok(input) = input.recv() {
-                    if send.send(input).is_err() {
-                        break;
-                    }
-                }
-            }
-        })?;
-    let input = packed;
     std::thread::Builder::new()
         .name("jittrace-fold".to_owned())
         .spawn(move || {
+            give_way();
             let folded = catch_unwind(AssertUnwindSafe(|| fold(header, &input, &publish)));
             if folded.is_err() {
                 publish(Published::Broken(
-                    "the view stopped folding after an error of its own; the recording goes on, `jittrace view` opens it"
+                    "the view stopped folding after an error of its own; the list of events and the recording go on, `jittrace view` opens it"
                         .to_owned(),
                 ));
                 // The source must never wait for a view that no longer listens.
                 while let Ok(input) = input.recv() {
-                    if !matches!(input, Input::Events(_)) && !publish(Published::Other(input)) {
+                    if list(input, &publish).is_none() {
                         break;
                     }
                 }
@@ -115,89 +88,68 @@ pub fn start(
         })
 }
 
-/// Packs events for the list before they are folded: several threads in turn, so that a long trace waits for none.
-fn pack(input: &Receiver<Input>, folded: &Sender<Input>, publish: &impl Fn(Published) -> bool) {
-    std::thread::scope(|scope| {
-        let packers = std::thread::available_parallelism().map_or(1, |n| n.get().clamp(1, PACKERS));
-        let (give, packed): (Vec<_>, Vec<_>) = (0..packers)
-            .map(|_| {
-                let (give, inputs) = crossbeam_channel::bounded::<Input>(1);
-                let (done, packed) = crossbeam_channel::bounded::<(Vec<Chunk>, Input)>(1);
-                scope.spawn(move || {
-                    while let Ok(input) = inputs.recv() {
-                        let chunks = match &input {
-                            Input::Events(events) => events.chunks(CHUNK).map(Chunk::of).collect(),
-                            _ => Vec::new(),
-                        };
-                        if done.send((chunks, input)).is_err() {
-                            return;
-                        }
-                    }
-                });
-                (give, packed)
-            })
-            .unzip();
-        scope.spawn(move || {
-            for give in give.iter().cycle() {
-                let Ok(input) = input.recv() else { return };
-                if give.send(input).is_err() {
-                    return;
-                }
-            }
-        });
-        for packed in packed.iter().cycle() {
-            let Ok((chunks, input)) = packed.recv() else {
-                return;
-            };
-            for chunk in chunks {
-                if !publish(Published::Chunk(chunk)) {
-                    return;
-                }
-            }
-            if folded.send(input).is_err() {
-                return;
-            }
-        }
-    });
+/// The calling thread lets others go first: the keys, and the program that is traced. Linux has a priority for each thread.
+pub fn give_way() {
+    const LOWER: i32 = 5;
+    // Where that is refused it is only slower to answer.
+    let _ = rustix::process::nice(LOWER);
 }
 
+/// Hands everything to the screen but what is to be folded, and that back; nothing when nobody looks any more.
+fn list(input: Input, publish: &impl Fn(Published) -> bool) -> Option<Vec<Event>> {
+    match input {
+        Input::Events(Batch { chunks, events }) => {
+            for chunk in chunks {
+                publish(Published::Chunk(chunk)).then_some(())?;
+            }
+            Some(events)
+        }
+        other => publish(Published::Other(other)).then(Vec::new),
+    }
+}
+
+/// Folds what comes in, until nothing more can or nobody looks.
 fn fold(header: Header, input: &Receiver<Input>, publish: &impl Fn(Published) -> bool) {
-    // A row is found again by its place in the model, so nothing may move.
-    let mut model = Model::new(header).keeping(usize::MAX);
+    let mut model = Model::new(header);
+    // Snapshots that the view may still look at. What the last of them is no longer looked at goes from here, since
+    // giving back the memory of a long trace takes longer than a key may wait.
+    let mut shown: Vec<Arc<Snapshot>> = Vec::new();
     // When the next snapshot is due, and the earliest moment at which one may be.
     let mut due = Some(Instant::now() + FIRST);
     let mut earliest = Instant::now();
     let mut apart = APART.0;
     loop {
+        shown.retain(|snapshot| Arc::strong_count(snapshot) > 1);
         let received = match due {
             Some(at) => input.recv_deadline(at),
+            None if shown.len() > 1 => input.recv_timeout(INTERVAL),
             None => input.recv().map_err(|_| RecvTimeoutError::Disconnected),
         };
         let ended = matches!(received, Err(RecvTimeoutError::Disconnected));
-        match received {
-            Ok(Input::Events(events)) => {
-                for event in events {
-                    model.apply(event);
-                }
-                due.get_or_insert_with(|| earliest.max(Instant::now() + FIRST));
-            }
-            Ok(other) => {
-                if let Input::Size { bytes, of } = &other {
+        if let Ok(input) = received {
+            match &input {
+                Input::Size { bytes, of } => {
                     let reading = of.is_some_and(|of| *bytes < of);
                     apart = if reading { APART.1 } else { APART.0 };
                 }
-                if matches!(other, Input::Complete | Input::Ended(_)) {
-                    due = Some(Instant::now());
-                }
-                if !publish(Published::Other(other)) {
-                    return;
-                }
+                Input::Complete | Input::Ended(_) => due = Some(Instant::now()),
+                _ => {}
             }
-            Err(_) => {}
+            let Some(events) = list(input, publish) else {
+                return;
+            };
+            if !events.is_empty() {
+                due.get_or_insert_with(|| earliest.max(Instant::now() + FIRST));
+            }
+            for event in events {
+                model.apply(event);
+            }
         }
         if ended || due.is_some_and(|at| at <= Instant::now()) {
             let began = Instant::now();
-            if !publish(Published::Snapshot(Arc::new(Snapshot::of(&model)))) || ended {
+            let snapshot = Arc::new(Snapshot::of(&model));
+            shown.push(Arc::clone(&snapshot));
+            if !publish(Published::Snapshot(snapshot)) || ended {
                 return;
             }
             earliest = Instant::now() + INTERVAL.max(began.elapsed() * apart);
@@ -209,8 +161,8 @@ fn fold(header: Header, input: &Receiver<Input>, publish: &impl Fn(Published) ->
 /// A sender that reports whether anyone still listens.
 pub fn into<T: Send + 'static>(
     sender: Sender<T>,
-    wrap: impl Fn(Published) -> T + Clone + Send + 'static,
-) -> impl Fn(Published) -> bool + Clone + Send + 'static {
+    wrap: impl Fn(Published) -> T + Send + 'static,
+) -> impl Fn(Published) -> bool + Send + 'static {
     move |published| sender.send(wrap(published)).is_ok()
 }
 
@@ -243,8 +195,8 @@ mod tests {
         let (out, published) = crossbeam_channel::unbounded();
         let worker = start(Header::default(), input, into(out, |p| p)).unwrap();
         for first in (1..2000).step_by(100) {
-            send.send(Input::Events((first..first + 100).map(start_of).collect()))
-                .unwrap();
+            let events: Vec<Event> = (first..first + 100).map(start_of).collect();
+            send.send(Input::Events(events.into())).unwrap();
         }
         send.send(Input::Complete).unwrap();
         drop(send);

@@ -11,7 +11,7 @@ use crate::{
         Call, Exec, ExecFailed, FileAccess, Frame, LibraryFailed, LibraryLoaded, LibraryRequest,
         Message,
     },
-    lasting::lasting,
+    lasting::{lasting, may_be_made_up},
 };
 
 /// Alike things have the same one.
@@ -43,13 +43,18 @@ fn optional(text: Option<&String>, into: &mut impl Hasher) {
     text.map(|text| lasting(text)).hash(into);
 }
 
-/// Arguments, each word on its own: a shell's command holds temporary names between others.
+/// Arguments; where something in one is new in every run, each of its words on its own: a shell's command holds temporary
+/// names between others.
 fn arguments(argv: &[String], into: &mut impl Hasher) {
     argv.len().hash(into);
     for argument in argv {
-        argument
-            .split([' ', '\n'])
-            .for_each(|word| path(word, into));
+        if may_be_made_up(argument) {
+            argument
+                .split([' ', '\n'])
+                .for_each(|word| path(word, into));
+        } else {
+            argument.hash(into);
+        }
     }
 }
 

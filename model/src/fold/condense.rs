@@ -35,7 +35,7 @@ pub(super) struct Long {
 
 impl Default for Long {
     fn default() -> Self {
-        Long::of(200_000)
+        Long::of(100_000)
     }
 }
 

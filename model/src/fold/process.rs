@@ -25,7 +25,7 @@ pub struct Process {
     /// The image that started it: its parent's, or its own previous one.
     pub parent: Option<ProcessIndex>,
     /// What was told at its start; the environment is in `env` ([`Process::started`] has both).
-    pub what: Begun,
+    pub what: Arc<Begun>,
     /// The captured environment; a child that inherits it shares it.
     pub env: Arc<IndexMap<String, String>>,
     /// The program as it was asked for: the path given to exec, a script rather than its interpreter.
@@ -234,7 +234,7 @@ impl Model {
             id,
             pid,
             parent,
-            what: start,
+            what: Arc::new(start),
             env,
             exec,
             start: t,

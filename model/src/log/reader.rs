@@ -105,7 +105,7 @@ impl<R: BufRead> Reader<R> {
             self.line += 1;
             let line = std::mem::take(&mut self.buffer);
             self.position += line.len() as u64;
-            let parsed = parse(&line);
+            let parsed = parse(&line).map(|parsed| parsed.map(|(event, _)| event));
             self.buffer = reuse(line);
             match parsed {
                 Ok(Some(event)) => return Ok(Some(event)),
@@ -115,25 +115,41 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// The next whole lines, at least so many bytes of them where there are as many; `None` at the end of what is there
-    /// now. What [`Lines::events`] skips is not known here until it is [told](Reader::note).
+    /// The whole lines that are read at a time: as many as the input's buffer holds, without waiting for more; `None` at
+    /// the end of what is there now. What [`Lines::each`] skips is not known here until it is [told](Reader::note).
     ///
     /// # Errors
     /// The file could not be read.
-    pub fn next_lines(&mut self, bytes: usize) -> Result<Option<Lines>, std::io::Error> {
-        let mut lines = Lines {
-            before: self.line,
-            bytes: Vec::new(),
-        };
-        while lines.bytes.len() < bytes {
-            if !read_line(&mut self.input, &mut self.buffer)? {
-                break;
+    pub fn next_lines(&mut self) -> Result<Option<Lines>, std::io::Error> {
+        loop {
+            let available = match self.input.fill_buf() {
+                Ok(available) => available,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            if available.is_empty() {
+                return Ok(None);
             }
-            self.line += 1;
-            self.position += self.buffer.len() as u64;
-            lines.bytes.append(&mut self.buffer);
+            let Some(last) = memchr::memrchr(b'\n', available) else {
+                let room = LONGEST_LINE.saturating_sub(self.buffer.len());
+                let taken = available.len();
+                let part = available.get(..taken.min(room)).unwrap_or_default();
+                self.buffer.extend_from_slice(part);
+                self.input.consume(taken);
+                continue;
+            };
+            let (whole, after) = available.split_at_checked(last + 1).unwrap_or_default();
+            let mut bytes = std::mem::take(&mut self.buffer);
+            bytes.reserve_exact(whole.len());
+            bytes.extend_from_slice(whole);
+            // Taken now, so that the input's buffer is read anew at once.
+            self.buffer.extend_from_slice(after);
+            let (before, taken) = (self.line, available.len());
+            self.input.consume(taken);
+            self.line += memchr::memchr_iter(b'\n', &bytes).count() as u64;
+            self.position += bytes.len() as u64;
+            return Ok(Some(Lines { before, bytes }));
         }
-        Ok((!lines.bytes.is_empty()).then_some(lines))
     }
 
     /// Takes note of lines that were not read as events.
@@ -176,18 +192,23 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// The events in them, and the lines that are none.
-    pub fn events(&self) -> (Vec<Event>, Skips) {
-        let (mut events, mut skips) = (Vec::new(), Skips::default());
-        let lines = self.bytes.split_inclusive(|byte| *byte == b'\n');
-        for (number, line) in (self.before + 1..).zip(lines) {
+    /// Hands over the events in them, each with its line, and gives the lines that are none.
+    pub fn each(&self, mut take: impl FnMut(Event, &str)) -> Skips {
+        let mut skips = Skips::default();
+        let mut rest = self.bytes.as_slice();
+        let mut number = self.before;
+        while !rest.is_empty() {
+            let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |at| at + 1);
+            let (line, after) = rest.split_at_checked(end).unwrap_or_default();
+            rest = after;
+            number += 1;
             match parse(line) {
-                Ok(Some(event)) => events.push(event),
+                Ok(Some((event, line))) => take(event, line),
                 Ok(None) => {}
                 Err(reason) => skips.add(number, reason),
             }
         }
-        (events, skips)
+        skips
     }
 }
 
@@ -218,15 +239,17 @@ impl Skips {
     }
 }
 
-/// The event of a line; none of an empty line.
-fn parse(line: &[u8]) -> Result<Option<Event>, String> {
-    let parsed = match std::str::from_utf8(line) {
-        Ok(text) if text.trim().is_empty() => return Ok(None),
-        Ok(text) => Event::from_line(text).map_err(|error| error.to_string()),
+/// The event of a line, and the line without its end; none of an empty line.
+fn parse(line: &[u8]) -> Result<Option<(Event, &str)>, String> {
+    let parsed = match std::str::from_utf8(line).map(str::trim) {
+        Ok("") => return Ok(None),
+        Ok(text) => Event::from_line(text)
+            .map(|event| (event, text))
+            .map_err(|error| error.to_string()),
         Err(_) => Err("the line is not UTF-8".to_owned()),
     };
     match parsed {
-        Ok(event) => Ok(Some(event)),
+        Ok(parsed) => Ok(Some(parsed)),
         Err(_) if line.len() >= LONGEST_LINE => Err("the line is longer than 16 MiB".to_owned()),
         Err(reason) => Err(reason),
     }
@@ -335,12 +358,14 @@ mod tests {
         let text = format!("{HEADER}\n{EVENT}\n\n{bad}{EVENT}\n{EVENT}\n{{\"id\":2");
         let (events, whole) = read(&text);
         for bytes in [1, 100, 1 << 20] {
-            let mut reader = Reader::new(text.as_bytes()).unwrap();
+            let input = std::io::BufReader::with_capacity(bytes, text.as_bytes());
+            let mut reader = Reader::new(input).unwrap();
             let (mut found, mut skips) = (Vec::new(), Skips::default());
-            while let Some(lines) = reader.next_lines(bytes).unwrap() {
-                let (events, skipped) = lines.events();
-                found.extend(events);
-                skips.join(skipped);
+            while let Some(lines) = reader.next_lines().unwrap() {
+                skips.join(lines.each(|event, line| {
+                    assert_eq!(Event::from_line(line).unwrap(), event);
+                    found.push(event);
+                }));
             }
             reader.note(skips);
             assert_eq!(found, events);

@@ -13,26 +13,17 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use crossbeam_channel::Sender;
-use jittrace_model::{
-    Event,
-    log::{Header, Lines, Skips},
-};
-use jittrace_tui::Input;
+use crossbeam_channel::{Receiver, Sender};
+use jittrace_model::log::{Header, Lines, Skips};
+use jittrace_tui::{Batch, Input, worker};
 
 use crate::input::{Trace, open_trace};
 
 /// Batches that are read before the view has taken them.
 pub(crate) const AHEAD: usize = 8;
 
-/// Most events of a batch.
-const BATCH: usize = 1024;
-
-/// Bytes of lines that are parsed at a time.
-const PIECE: usize = 128 << 10;
-
 /// Most threads that parse: what comes after them is not faster than so many.
-const PARSERS: usize = 4;
+const PARSERS: usize = 6;
 
 /// How long a growing trace is left alone between two looks.
 const POLL: Duration = Duration::from_millis(50);
@@ -49,13 +40,10 @@ pub(super) fn start(file: &Path, follow: bool, input: Sender<Input>) -> Result<H
         .spawn(move || match open_trace(&file) {
             Ok(trace) => {
                 let _ = send.send(Ok(trace.reader.header().clone()));
-                if follow || file == Path::new("-") {
-                    // A pipe ends when its writer does; a file goes on until nobody looks any more.
-                    let complete = AtomicBool::new(file == Path::new("-"));
-                    as_it_comes(trace, &complete, &input);
-                } else {
-                    whole(trace, plain_length(&file), &input);
-                }
+                // A pipe ends when its writer does; a file that is followed goes on until nobody looks any more.
+                let grows = follow && file != Path::new("-");
+                let length = plain_length(&file).filter(|_| !follow);
+                read(trace, &AtomicBool::new(!grows), length, &input);
             }
             Err(error) => {
                 let _ = send.send(Err(error));
@@ -89,7 +77,7 @@ pub(crate) fn follow(
             match opened {
                 Ok(trace) => {
                     let _ = send.send(Ok(trace.reader.header().clone()));
-                    as_it_comes(trace, &complete, &input);
+                    read(trace, &complete, None, &input);
                 }
                 Err(error) => {
                     let _ = send.send(Err(error));
@@ -109,19 +97,22 @@ fn plain_length(path: &Path) -> Option<u64> {
     (first == *b"{").then_some(length)
 }
 
-/// Reads a trace that is all there, in large batches.
+/// Reads a trace to its end, or as it grows until `complete` is set. `length`: its bytes, where it does not grow.
 ///
-/// Parsing takes longer than all else, so that several threads do it: each in its turn gets the next lines, and in the
-/// same turn its events are taken.
-fn whole(mut trace: Trace, length: Option<u64>, input: &Sender<Input>) {
-    let parsers = thread::available_parallelism().map_or(1, |cores| cores.get().clamp(1, PARSERS));
-    let (lines, parsed): (Vec<_>, Vec<_>) = (0..parsers)
+/// Parsing takes longer than all else, so that several threads do it: each in its turn gets the lines that were read at
+/// one time, and in the same turn its events are taken. What is there is handed over before more is waited for.
+fn read(mut trace: Trace, complete: &AtomicBool, length: Option<u64>, input: &Sender<Input>) {
+    let (turns, parsed): (Vec<_>, Vec<_>) = (0..parsers())
         .map(|_| {
             let (give, lines) = crossbeam_channel::bounded::<(Lines, u64)>(1);
             let (done, parsed) = crossbeam_channel::bounded(1);
             thread::spawn(move || {
+                worker::give_way();
                 while let Ok((lines, position)) = lines.recv() {
-                    if done.send((lines.events(), position)).is_err() {
+                    let mut batch = Batch::default();
+                    let skips = lines.each(|event, line| batch.add(event, line));
+                    batch.pack();
+                    if done.send((batch, skips, position)).is_err() {
                         return;
                     }
                 }
@@ -129,41 +120,29 @@ fn whole(mut trace: Trace, length: Option<u64>, input: &Sender<Input>) {
             (give, parsed)
         })
         .unzip();
-    let in_order = {
+    let handed_over = {
         let input = input.clone();
-        thread::spawn(move || {
-            let mut skips = Skips::default();
-            for parsed in parsed.iter().cycle() {
-                // The first that has nothing more has had the last lines.
-                let Ok(((events, skipped), bytes)) = parsed.recv() else {
-                    break;
-                };
-                skips.join(skipped);
-                let size = Input::Size { bytes, of: length };
-                if input.send(Input::Events(events)).is_err() || input.send(size).is_err() {
-                    return None;
-                }
-            }
-            Some(skips)
-        })
+        thread::spawn(move || hand_over(&parsed, length, &input))
     };
-    let mut rest = Ok(());
-    for give in lines.iter().cycle() {
-        match trace.reader.next_lines(PIECE) {
+    let mut next = turns.iter().cycle();
+    let rest = loop {
+        // Asked before reading, so that what was written before the end is read after it.
+        let last = complete.load(Ordering::SeqCst);
+        match trace.reader.next_lines() {
             Ok(Some(lines)) => {
-                if give.send((lines, trace.reader.position())).is_err() {
-                    break;
+                let position = trace.reader.position();
+                let turn = next.next().map(|give| give.send((lines, position)));
+                if !matches!(turn, Some(Ok(()))) {
+                    break Ok(());
                 }
             }
-            Ok(None) => break,
-            Err(error) => {
-                rest = Err(error);
-                break;
-            }
+            Ok(None) if !last => thread::sleep(POLL),
+            Ok(None) => break Ok(()),
+            Err(error) => break Err(error),
         }
-    }
-    drop(lines);
-    match in_order.join() {
+    };
+    drop(turns);
+    match handed_over.join() {
         Ok(Some(skips)) => {
             trace.reader.note(skips);
             end(&trace, rest, input);
@@ -178,44 +157,32 @@ fn whole(mut trace: Trace, length: Option<u64>, input: &Sender<Input>) {
     }
 }
 
-/// Reads a trace that grows, or comes through a pipe: what is there is handed over before more is waited for.
-fn as_it_comes(mut trace: Trace, complete: &AtomicBool, input: &Sender<Input>) {
-    let (send, events) = crossbeam_channel::bounded::<(Event, u64)>(8 * BATCH);
-    let gather = {
-        let input = input.clone();
-        thread::spawn(move || {
-            while let Ok((event, mut bytes)) = events.recv() {
-                let mut batch = vec![event];
-                while batch.len() < BATCH
-                    && let Ok((event, position)) = events.try_recv()
-                {
-                    batch.push(event);
-                    bytes = position;
-                }
-                let size = Input::Size { bytes, of: None };
-                if input.send(Input::Events(batch)).is_err() || input.send(size).is_err() {
-                    return;
-                }
-            }
-        })
-    };
-    let rest = loop {
-        // Asked before reading, so that what was written before the end is read after it.
-        let last = complete.load(Ordering::SeqCst);
-        match trace.reader.next_event() {
-            Ok(Some(event)) => {
-                if send.send((event, trace.reader.position())).is_err() {
-                    return;
-                }
-            }
-            Ok(None) if !last => thread::sleep(POLL),
-            Ok(None) => break Ok(()),
-            Err(error) => break Err(error),
-        }
-    };
-    drop(send);
-    let _ = gather.join();
-    end(&trace, rest, input);
+/// How many threads parse.
+fn parsers() -> usize {
+    thread::available_parallelism().map_or(1, |cores| cores.get().clamp(1, PARSERS))
+}
+
+/// Events that were parsed, the lines among them that were none, and how far the trace was read.
+type Parsed = (Batch, Skips, u64);
+
+/// Hands over what is parsed, in turn. Gives what was skipped; nothing when nobody looks any more.
+fn hand_over(
+    parsed: &[Receiver<Parsed>],
+    length: Option<u64>,
+    input: &Sender<Input>,
+) -> Option<Skips> {
+    let mut skips = Skips::default();
+    for parsed in parsed.iter().cycle() {
+        // The first that has nothing more has had the last lines.
+        let Ok((batch, skipped, bytes)) = parsed.recv() else {
+            break;
+        };
+        skips.join(skipped);
+        let size = Input::Size { bytes, of: length };
+        input.send(Input::Events(batch)).ok()?;
+        input.send(size).ok()?;
+    }
+    Some(skips)
 }
 
 /// Says what could not be read, and that nothing more comes.
@@ -258,20 +225,21 @@ mod tests {
     fn a_whole_trace_comes_whole_and_ends() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(HEADER.as_bytes()).unwrap();
-        for id in 1..=2 * BATCH as u64 {
+        for id in 1..=2000 {
             file.write_all(event(id).as_bytes()).unwrap();
         }
         let (send, inputs) = crossbeam_channel::unbounded();
         let header = start(file.path(), false, send).unwrap();
         assert_eq!(header.command, ["true"]);
-        assert_eq!(events(&inputs, usize::MAX), 2 * BATCH);
+        assert_eq!(events(&inputs, usize::MAX), 2000);
     }
 
     #[test]
     fn a_long_trace_comes_in_order_and_what_is_wrong_in_it_is_said() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(HEADER.as_bytes()).unwrap();
-        let long = 4 * PARSERS * PIECE / event(1000).len();
+        // Every parser has several turns.
+        let long = ((4 * PARSERS) << 18) / event(1000).len();
         for id in 1..=long as u64 {
             file.write_all(event(id).as_bytes()).unwrap();
             if id == 1000 {
@@ -284,8 +252,8 @@ mod tests {
         let (mut last, mut position, mut notices) = (0, 0, Vec::new());
         for input in inputs {
             match input {
-                Input::Events(events) => {
-                    for event in events {
+                Input::Events(batch) => {
+                    for event in batch.events() {
                         assert_eq!(event.id, last + 1);
                         last = event.id;
                     }

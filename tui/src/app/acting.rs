@@ -212,7 +212,7 @@ impl App {
         let kept = self.selected();
         let next = (self.sort(self.view) + 1) % orders.len();
         self.sorts[self.view] = next;
-        self.rebuild();
+        self.rebuild(self.view);
         if let Some(at) = kept.and_then(|s| self.row_of(self.view, &s)) {
             self.list_mut().selected = at;
         }

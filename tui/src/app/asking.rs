@@ -59,7 +59,7 @@ impl App {
                 };
                 match chosen {
                     Some((export, ..)) => {
-                        let report = Arc::new(self.snapshot.report.clone());
+                        let report = Arc::clone(&self.snapshot.report);
                         effects.push(Effect::Export(*export, report));
                         self.say("writing", Tone::Note);
                     }
@@ -105,8 +105,10 @@ impl App {
         match choice {
             crate::overlay::Choice::Act(action) => self.act(action, effects),
             crate::overlay::Choice::Process(process) => {
+                self.outdate(View::Resolution);
+                self.outdate(View::Libraries);
                 self.process = process;
-                self.rebuild();
+                self.freshen(self.view);
                 self.refresh_why();
                 let text = match process {
                     Some(pid) => format!("only process {pid}"),

@@ -1,6 +1,6 @@
 //! Copying: what goes to the clipboard, and what is said about it.
 
-use jittrace_model::Body;
+use jittrace_model::{Body, event::ProcessStart};
 
 use crate::{
     copy,
@@ -55,13 +55,10 @@ impl App {
                             .filter(|v| !v.is_empty())
                     })
             }
-            Some(Subject::Process(at)) => {
-                self.snapshot.processes.get(at).map(|p| p.program.clone())
-            }
-            Some(Subject::Build(id)) => report
-                .builds
-                .iter()
-                .find(|b| b.id == id)
+            Some(Subject::Process(id)) => self.snapshot.process(id).map(|p| p.program.clone()),
+            Some(Subject::Build(id)) => self
+                .snapshot
+                .build(id)
                 .map(|b| b.output.clone().unwrap_or_else(|| b.path.clone())),
             Some(Subject::Cache(path) | Subject::Artifact(path)) => Some(path),
             Some(Subject::Library(id)) => self
@@ -90,22 +87,29 @@ impl App {
             _ => self.selected(),
         };
         let process = match subject {
-            Some(Subject::Process(at)) => Some(at),
-            Some(Subject::Build(id)) => self
-                .snapshot
-                .report
-                .builds
-                .iter()
-                .find(|b| b.id == id)
-                .and_then(|b| self.snapshot.process_at(b.pid, b.start_ns)),
-            Some(Subject::Event(id)) => match self.store.find(id).map(|e| (e.pid, e.t, e.body)) {
-                Some((pid, t, Body::ProcessStart(_))) => self.snapshot.process_at(pid, t),
-                Some((_, _, Body::Exec(exec))) => {
-                    let command = copy::command(&exec.path, &exec.argv, "", &[]);
+            Some(Subject::Process(id) | Subject::Build(id)) => self.snapshot.process_index(id),
+            Some(Subject::Event(id)) => match self.store.find(id).map(|event| event.body) {
+                Some(Body::ProcessStart(start)) => match self.snapshot.process_index(id) {
+                    Some(process) => Some(process),
+                    // One that a long trace only counts.
+                    None => {
+                        let ProcessStart {
+                            exe,
+                            argv,
+                            cwd,
+                            env,
+                            ..
+                        } = *start;
+                        let command = copy::command(&exe, &argv, &cwd, &env);
+                        return self.copied(command, "the command", effects);
+                    }
+                },
+                Some(Body::Exec(exec)) => {
+                    let command = copy::command(&exec.path, &exec.argv, "", []);
                     return self.copied(command, "the command", effects);
                 }
-                Some((_, _, Body::ExecFailed(exec))) => {
-                    let command = copy::command(&exec.path, &exec.argv, "", &[]);
+                Some(Body::ExecFailed(exec)) => {
+                    let command = copy::command(&exec.path, &exec.argv, "", []);
                     return self.copied(command, "the command", effects);
                 }
                 _ => None,
@@ -114,7 +118,7 @@ impl App {
         };
         match process.and_then(|at| self.snapshot.processes.get(at)) {
             Some(row) => {
-                let command = copy::command(&row.program, &row.argv, &row.cwd, &row.env);
+                let command = copy::command(&row.program, &row.argv, &row.cwd, row.env.as_ref());
                 self.copied(command, "the command", effects);
             }
             None => self.say("no command stands behind this", Tone::Note),

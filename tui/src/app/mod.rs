@@ -14,6 +14,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 use jittrace_model::{
+    EventId,
     log::Header,
     report::{Exit, Report},
 };
@@ -176,9 +177,12 @@ pub struct Progress {
     pub ended: Option<Exit>,
 }
 
-/// The rows of every view but the events.
+/// The rows of every view but the events. Those of a view are made when it comes to the front, or when something in it
+/// is looked for; rows of the others may be older than the snapshot.
 #[derive(Debug, Default)]
 pub struct Rows {
+    /// What was selected in a view whose rows are older than the snapshot.
+    outdated: PerView<Option<Option<Subject>>>,
     /// Components.
     pub resolution: Vec<resolution::Row>,
     /// Findings.
@@ -187,8 +191,8 @@ pub struct Rows {
     pub processes: Vec<TreeRow>,
     /// Builds.
     pub builds: Vec<TreeRow>,
-    /// What the builds say together.
-    pub build_facts: builds::Facts,
+    /// Columns that their names take.
+    pub build_names: usize,
     /// Caches and their artefacts.
     pub caches: Vec<caches::Row>,
     /// Libraries, by position in the snapshot.
@@ -243,8 +247,8 @@ pub struct App {
     pub rows: Rows,
     /// The list of events.
     pub events: Events,
-    folded_processes: HashSet<usize>,
-    folded_builds: HashSet<u32>,
+    folded_processes: HashSet<EventId>,
+    folded_builds: HashSet<EventId>,
     folded_caches: HashSet<String>,
     open_findings: HashSet<Subject>,
     /// The launched program's terminal.
@@ -418,6 +422,12 @@ impl App {
     /// Takes one message.
     pub fn update(&mut self, msg: Msg) -> Vec<Effect> {
         let mut effects = Vec::new();
+        // What comes by the thousand while a trace is read moves nothing on the screen.
+        let moves = !matches!(
+            msg,
+            Msg::Tick(_)
+                | Msg::Published(Published::Chunk(_) | Published::Other(Input::Size { .. }))
+        );
         match msg {
             Msg::Key(key) if key.kind != KeyEventKind::Release => self.key(key, &mut effects),
             Msg::Key(_) => {}
@@ -433,8 +443,10 @@ impl App {
             Msg::Exported(Err(reason)) => self.say(reason, Tone::Error),
             Msg::TerminalLost => effects.push(Effect::End(Outcome::TerminalLost)),
         }
-        self.resize_program(&mut effects);
-        self.settle();
+        if moves {
+            self.resize_program(&mut effects);
+            self.settle();
+        }
         effects
     }
 
@@ -443,6 +455,7 @@ impl App {
     }
 
     fn settle(&mut self) {
+        self.freshen(self.view);
         let (count, height) = (
             view::count(self, self.view),
             self.areas().rows.height as usize,
@@ -504,28 +517,11 @@ impl App {
                 self.set_clock();
             }
             Published::Snapshot(snapshot) => {
-                let kept: Vec<(View, Option<Subject>)> = View::ALL
-                    .iter()
-                    .filter(|v| **v != View::Events)
-                    .map(|&v| (v, self.selected_in(v)))
-                    .collect();
+                for view in View::ALL {
+                    self.outdate(view);
+                }
                 self.snapshot = snapshot;
-                self.rebuild();
-                if !self.column_chosen
-                    && let Some(column) = resolution::first_column(self)
-                {
-                    self.column = column;
-                }
-                for (view, subject) in kept {
-                    // Who stands at the first finding wants to see the worst one, which may just have come.
-                    let first = view == View::Findings && self.lists[view].selected == 0;
-                    if first || !self.row_chosen[view] {
-                        continue;
-                    }
-                    if let Some(at) = subject.and_then(|s| self.row_of(view, &s)) {
-                        self.lists[view].selected = at;
-                    }
-                }
+                self.freshen(self.view);
                 self.refresh_why();
             }
             Published::Broken(reason) => self.say(reason, Tone::Error),
@@ -561,22 +557,59 @@ impl App {
         None
     }
 
-    /// Makes the rows of all views anew.
-    fn rebuild(&mut self) {
-        let snapshot = Arc::clone(&self.snapshot);
-        let sort = |view: View| self.sorts[view];
-        self.rows = Rows {
-            resolution: resolution::rows(&snapshot, self.process, sort(View::Resolution)),
-            findings: findings::rows(&snapshot, |s| self.open_findings.contains(s)),
-            processes: processes::rows(&snapshot, &self.folded_processes, sort(View::Processes)),
-            builds: builds::rows(&snapshot, &self.folded_builds, sort(View::Builds)),
-            build_facts: builds::facts(&snapshot),
-            caches: caches::rows(&snapshot, &self.folded_caches),
-            libraries: libraries::rows(&snapshot, self.process, sort(View::Libraries)),
-            library_widths: libraries::Widths::default(),
+    /// The rows of a view are to be made anew; what is selected in it stays so.
+    fn outdate(&mut self, view: View) {
+        if self.rows.outdated[view].is_none() && view != View::Events {
+            self.rows.outdated[view] = Some(self.selected_in(view));
+        }
+    }
+
+    /// Makes the rows of a view anew, if they are older than what they show.
+    fn freshen(&mut self, view: View) {
+        let Some(selected) = self.rows.outdated[view].take() else {
+            return;
         };
-        self.rows.library_widths = libraries::Widths::of(&snapshot, &self.rows.libraries);
-        self.rows.build_facts.names = builds::names(&snapshot, &self.rows.builds);
+        let snapshot = &self.snapshot;
+        let (sort, rows) = (self.sorts[view], &mut self.rows);
+        match view {
+            View::Resolution => rows.resolution = resolution::rows(snapshot, self.process, sort),
+            View::Findings => {
+                rows.findings = findings::rows(snapshot, |s| self.open_findings.contains(s));
+            }
+            View::Processes => {
+                rows.processes = processes::rows(snapshot, &self.folded_processes, sort);
+            }
+            View::Builds => {
+                rows.builds = builds::rows(snapshot, &self.folded_builds, sort);
+                rows.build_names = builds::names(snapshot, &rows.builds);
+            }
+            View::Caches => rows.caches = caches::rows(snapshot, &self.folded_caches),
+            View::Libraries => {
+                rows.libraries = libraries::rows(snapshot, self.process, sort);
+                rows.library_widths = libraries::widths(snapshot, self.process, &rows.libraries);
+            }
+            View::Events | View::Output => {}
+        }
+        if view == View::Resolution
+            && !self.column_chosen
+            && let Some(column) = resolution::first_column(self)
+        {
+            self.column = column;
+        }
+        // Who stands at the first finding wants to see the worst one, which may just have come.
+        let first = view == View::Findings && self.lists[view].selected == 0;
+        if !first
+            && self.row_chosen[view]
+            && let Some(at) = selected.and_then(|subject| self.row_of(view, &subject))
+        {
+            self.lists[view].selected = at;
+        }
+    }
+
+    /// Makes the rows of a view anew, after what they depend on has changed.
+    fn rebuild(&mut self, view: View) {
+        self.outdate(view);
+        self.freshen(view);
     }
 
     fn resize_program(&mut self, effects: &mut Vec<Effect>) {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::{
     subject::Subject,
-    view::{self, View, findings, resolution, tree::TreeRow},
+    view::{self, View, builds, findings, resolution, tree::TreeRow},
 };
 
 use super::*;
@@ -176,7 +176,7 @@ impl App {
             }
             _ => {}
         }
-        self.rebuild();
+        self.rebuild(self.view);
     }
 
     pub(super) fn fold_all(&mut self) {
@@ -184,16 +184,18 @@ impl App {
         match self.view {
             View::Processes => {
                 if self.folded_processes.is_empty() {
-                    let parents = self.snapshot.processes.iter().filter_map(|p| p.parent);
-                    self.folded_processes = parents.collect();
+                    let processes = &self.snapshot.processes;
+                    let parents = processes.iter().filter_map(|p| processes.get(p.parent?));
+                    self.folded_processes = parents.map(|p| p.event).collect();
                 } else {
                     self.folded_processes.clear();
                 }
             }
             View::Builds => {
                 if self.folded_builds.is_empty() {
-                    let parents = self.snapshot.report.builds.iter().filter_map(|b| b.parent);
-                    self.folded_builds = parents.collect();
+                    let builds = self.snapshot.report.builds.iter();
+                    let parents = builds.filter_map(|b| self.snapshot.build_above(b));
+                    self.folded_builds = parents.map(builds::key).collect();
                 } else {
                     self.folded_builds.clear();
                 }
@@ -221,7 +223,7 @@ impl App {
             }
             _ => return,
         }
-        self.rebuild();
+        self.rebuild(self.view);
         if let Some(at) = kept.and_then(|s| self.row_of(self.view, &s)) {
             self.list_mut().selected = at;
         }

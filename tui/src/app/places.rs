@@ -1,15 +1,19 @@
 //! Places: what is selected, where its evidence lies, and the way there and back.
 
-use jittrace_model::EventId;
+use jittrace_model::{Body, EventId};
 
 use crate::{
     subject::Subject,
+    summary,
     theme::Tone,
-    view::{self, View, findings},
+    view::{self, View, builds, findings},
     why::{self, Evidence, Link},
 };
 
 use super::*;
+
+/// Rows of other processes that may stand between look-ups which are one row.
+const ACROSS: usize = 20_000;
 
 impl App {
     pub(super) fn selected_in(&self, view: View) -> Option<Subject> {
@@ -29,26 +33,15 @@ impl App {
             };
             let position = self.store.position(*id)?;
             let row = self.events.row_of(position);
-            let members = self
-                .events
-                .rows
-                .get(row)
-                .map(|r| self.events.members(&self.store, *r))?;
-            if members.contains(&position) {
-                return Some(row);
-            }
-            // Folded look-ups of several processes lie across each other: the event may be in an earlier row.
+            // Folded look-ups of several processes lie across each other: the event may be in an earlier row, the last of
+            // its process.
             let pid = self.store.mark(position)?.pid;
-            return (0..row).rev().take(2000).find(|&at| {
-                self.events.rows.get(at).is_some_and(|r| {
-                    r.count > 1
-                        && self
-                            .store
-                            .mark(r.first as usize)
-                            .is_some_and(|m| m.pid == pid)
-                        && self.events.members(&self.store, *r).contains(&position)
-                })
-            });
+            let (row, last) = (0..=row).rev().take(ACROSS).find_map(|at| {
+                let row = self.events.rows.get(at)?;
+                (self.store.mark(row.first as usize)?.pid == pid).then_some((at, *row))
+            })?;
+            let members = self.events.members(&self.store, last);
+            return members.contains(&position).then_some(row);
         }
         let same = |at: usize| match (view::subject(self, view, at), subject) {
             (Some(Subject::Cell { component: a, .. }), Subject::Cell { component: b, .. }) => {
@@ -58,6 +51,23 @@ impl App {
             (None, _) => false,
         };
         (0..view::count(self, view)).find(|&at| same(at))
+    }
+
+    /// The program that a pid ran at a moment. Of a long trace not every process is listed: then its start tells.
+    pub(crate) fn program_at(&self, pid: u32, t: u64) -> String {
+        let snapshot = &self.snapshot;
+        let image = snapshot.process_at(pid, t);
+        match image.and_then(|at| snapshot.processes.get(at)) {
+            Some(process) => process.program.clone(),
+            None if snapshot.condensed_processes() > 0 => self
+                .store
+                .start_of(pid, t)
+                .as_ref()
+                .and_then(summary::file)
+                .unwrap_or_default()
+                .to_owned(),
+            None => String::new(),
+        }
     }
 
     pub(super) fn evidence(&self, expanded: bool) -> Evidence<'_> {
@@ -84,7 +94,8 @@ impl App {
                 tone: Tone::Heading,
                 ..Link::default()
             }];
-            for at in self.events.members(&self.store, *row) {
+            let members = self.events.members(&self.store, *row);
+            for at in members.iter().copied().take(why::ALL) {
                 if let Some(event) = self.store.event(at) {
                     links.push(Link {
                         depth: 1,
@@ -96,6 +107,11 @@ impl App {
                     });
                 }
             }
+            why::more(
+                &evidence,
+                members.len().saturating_sub(why::ALL),
+                &mut links,
+            );
             links.push(Link::default());
             links.extend(why::chain(&evidence, subject));
             return links;
@@ -159,6 +175,7 @@ impl App {
         self.why = None;
         self.focus = Focus::List;
         self.zoomed = false;
+        self.freshen(place.view);
         if let Some(at) = place.subject.and_then(|s| self.row_of(place.view, &s)) {
             self.list_mut().selected = at;
         }
@@ -193,6 +210,7 @@ impl App {
         self.view = view;
         self.zoomed = false;
         self.focus = Focus::List;
+        self.freshen(view);
         self.unfold(&subject);
         if view == View::Events {
             self.events.follow = false;
@@ -225,38 +243,54 @@ impl App {
             self.snapshot.process_at(mark.pid, mark.t)
         };
         let process = match looked_at {
-            Some(Subject::Process(at)) => self.snapshot.processes.get(at).and_then(|p| p.parent),
+            Some(Subject::Process(id)) => self.snapshot.process(id).and_then(|p| p.parent),
             Some(Subject::Event(id) | Subject::Library(id)) => process_of(id),
-            Some(Subject::Build(id)) => {
-                let mut builds = self.snapshot.report.builds.iter();
-                let build = builds.find(|b| b.id == id);
-                build
-                    .and_then(|b| b.events.first())
-                    .and_then(|id| process_of(*id))
-            }
+            Some(Subject::Build(id)) => self.snapshot.process_index(id),
             _ => None,
         };
-        match process {
-            Some(at) => self.go(Subject::Process(at)),
-            None => self.say("no process of this trace stands behind it", Tone::Note),
+        // Of a long trace not every process is listed: its start is an event all the same.
+        let start = || self.start_behind(self.selected()?);
+        match process.and_then(|at| self.snapshot.processes.get(at)) {
+            Some(process) => self.go(Subject::Process(process.event)),
+            None => match start() {
+                Some(start) => self.go(Subject::Event(start)),
+                None => self.say("no process of this trace stands behind it", Tone::Note),
+            },
         }
+    }
+
+    /// The start of the process behind an event; behind a start that of the one that made it.
+    fn start_behind(&self, subject: Subject) -> Option<EventId> {
+        let Subject::Event(id) = subject else {
+            return None;
+        };
+        let event = self.store.find(id)?;
+        let pid = match &event.body {
+            Body::ProcessStart(start) => start.ppid,
+            _ => event.pid,
+        };
+        let start = self.store.start_of(pid, event.t)?.id;
+        (start != id).then_some(start)
     }
 
     /// Unfolds whatever hides a row.
     pub(super) fn unfold(&mut self, subject: &Subject) {
         match subject {
-            Subject::Process(at) => {
-                for above in self.snapshot.ancestry(*at).into_iter().skip(1) {
-                    self.folded_processes.remove(&above);
+            Subject::Process(id) => {
+                let chain = self.snapshot.process_index(*id);
+                let chain = chain.map(|at| self.snapshot.ancestry(at));
+                for above in chain.into_iter().flatten().skip(1) {
+                    if let Some(process) = self.snapshot.processes.get(above) {
+                        self.folded_processes.remove(&process.event);
+                    }
                 }
             }
             Subject::Build(id) => {
-                let mut above = Some(*id);
-                while let Some(id) = above {
-                    let build = self.snapshot.report.builds.iter().find(|b| b.id == id);
-                    above = build.and_then(|b| b.parent).filter(|p| *p < id);
+                let mut above = self.snapshot.build(*id);
+                while let Some(build) = above {
+                    above = self.snapshot.build_above(build);
                     if let Some(above) = above {
-                        self.folded_builds.remove(&above);
+                        self.folded_builds.remove(&builds::key(above));
                     }
                 }
             }
@@ -286,7 +320,7 @@ impl App {
             }
             _ => return,
         }
-        self.rebuild();
+        self.rebuild(subject.view());
     }
 
     pub(super) fn show(&mut self, view: View) {
@@ -298,5 +332,6 @@ impl App {
         self.why = None;
         self.zoomed = false;
         self.focus = Focus::List;
+        self.freshen(view);
     }
 }

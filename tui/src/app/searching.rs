@@ -84,19 +84,7 @@ impl App {
 
     /// Goes to the next event that tells of something that did not work; a step of a search is none.
     pub(super) fn find_failure(&mut self, forward: bool) {
-        let rows = &self.events.rows;
-        let failed = |at: &usize| {
-            rows.get(*at)
-                .and_then(|row| self.store.mark(row.first as usize))
-                .is_some_and(|mark| mark.failed && !mark.probe)
-        };
-        let here = self.list().selected;
-        let found = if forward {
-            (here + 1..rows.len()).find(failed)
-        } else {
-            (0..here.min(rows.len())).rev().find(failed)
-        };
-        match found {
+        match self.events.failure(self.list().selected, forward) {
             Some(at) => {
                 self.events.follow = false;
                 self.list_mut().selected = at;
@@ -109,6 +97,13 @@ impl App {
     pub(super) fn not_found(&mut self) {
         let text = format!("{} is not here", self.search);
         self.say(text, Tone::Warning);
+    }
+
+    /// How much of the events a search that is under way has looked at, in percent.
+    pub fn searched(&self) -> Option<usize> {
+        let all = self.events.rows.len().max(1);
+        let job = self.search_job?;
+        Some(100 - (job.left * 100 / all).min(100))
     }
 
     /// A slice of the search through the events.

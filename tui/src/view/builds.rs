@@ -3,9 +3,9 @@
 //! The bars show where the time went and how much ran at once; a build that was done before, with the same tool and
 //! the same output, is marked as a duplicate, since many ranks that compile the same kernel cost a start its minutes.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
-use jittrace_model::report::Build;
+use jittrace_model::{EventId, report::Build};
 use ratatui::text::Line;
 
 use super::{Columns, tree::TreeRow};
@@ -31,8 +31,13 @@ pub struct Facts {
     pub end: u64,
     /// The slowest build that runs no other, by position.
     pub slowest: Option<usize>,
-    /// Columns of the longest name with its indent.
-    pub names: usize,
+    /// Columns of each build's name, by position.
+    names: Vec<usize>,
+}
+
+/// The name of a build that stays while the model grows: the event that began it.
+pub fn key(build: &Build) -> EventId {
+    build.events.first().copied().unwrap_or_default()
 }
 
 impl Facts {
@@ -46,12 +51,9 @@ impl Facts {
     }
 }
 
-/// Columns that the names of some rows take.
+/// Columns that the names of some rows take, with their indents.
 pub fn names(snapshot: &Snapshot, rows: &[TreeRow]) -> usize {
-    let width = |row: &TreeRow| {
-        let build = snapshot.report.builds.get(row.at)?;
-        Some(indent(row.depth) + 2 + text::width(&name(snapshot, build)))
-    };
+    let width = |row: &TreeRow| Some(indent(row.depth) + 2 + snapshot.builds.names.get(row.at)?);
     rows.iter().filter_map(width).max().unwrap_or(0)
 }
 
@@ -71,7 +73,7 @@ fn indent(depth: usize) -> usize {
 }
 
 /// The rows.
-pub fn rows(snapshot: &Snapshot, folded: &HashSet<u32>, sort: usize) -> Vec<TreeRow> {
+pub fn rows(snapshot: &Snapshot, folded: &HashSet<EventId>, sort: usize) -> Vec<TreeRow> {
     let builds = &snapshot.report.builds;
     if sort > 0 {
         let mut order: Vec<usize> = (0..builds.len()).collect();
@@ -94,16 +96,11 @@ pub fn rows(snapshot: &Snapshot, folded: &HashSet<u32>, sort: usize) -> Vec<Tree
             })
             .collect();
     }
-    let by_id: HashMap<u32, usize> = builds
-        .iter()
-        .enumerate()
-        .map(|(at, b)| (b.id, at))
-        .collect();
     let parents: Vec<Option<usize>> = builds
         .iter()
-        .map(|b| b.parent.and_then(|id| by_id.get(&id).copied()))
+        .map(|build| snapshot.build_position(build.parent?))
         .collect();
-    super::tree::rows(&parents, |at| builds.get(at).map_or(0, |b| b.id), folded)
+    super::tree::rows(&parents, |at| builds.get(at).map_or(0, key), folded)
 }
 
 /// What the builds say together.
@@ -111,15 +108,14 @@ pub fn facts(snapshot: &Snapshot) -> Facts {
     let builds = &snapshot.report.builds;
     let mut facts = Facts {
         start: builds.iter().map(|b| b.start_ns).min().unwrap_or(0),
+        names: builds
+            .iter()
+            .map(|build| text::width(&name(snapshot, build)))
+            .collect(),
         ..Facts::default()
     };
     let parents: HashSet<u32> = builds.iter().filter_map(|b| b.parent).collect();
-    let mut seen: HashSet<(&str, &str, String)> = HashSet::new();
-    let by_id: HashMap<u32, usize> = builds
-        .iter()
-        .enumerate()
-        .map(|(at, b)| (b.id, at))
-        .collect();
+    let mut seen: HashSet<(&str, &str, &str)> = HashSet::new();
     // A parent's work is its child's too: nvcc runs itself again, gcc hands on to cc1plus.
     let mut inner: HashSet<u32> = HashSet::new();
     // Ends sort before starts of the same moment, so that a chain of builds is not two at once.
@@ -143,10 +139,7 @@ pub fn facts(snapshot: &Snapshot) -> Facts {
                 facts.slowest = Some(at);
             }
         }
-        let parent = build
-            .parent
-            .and_then(|id| by_id.get(&id))
-            .and_then(|&at| builds.get(at));
+        let parent = snapshot.build_above(build);
         let same_as_parent =
             parent.is_some_and(|p| p.tool == build.tool && p.output == build.output);
         let within = build.parent.is_some_and(|id| inner.contains(&id));
@@ -175,10 +168,10 @@ pub fn facts(snapshot: &Snapshot) -> Facts {
 }
 
 /// The directory in which a relative output lies; absolute outputs need none.
-fn directory(build: &Build) -> String {
+fn directory(build: &Build) -> &str {
     match build.output.as_deref() {
-        Some(output) if output.starts_with('/') => String::new(),
-        _ => build.cwd.clone(),
+        Some(output) if output.starts_with('/') => "",
+        _ => &build.cwd,
     }
 }
 
@@ -195,13 +188,13 @@ pub fn subject(app: &App, at: usize) -> Option<Subject> {
         .report
         .builds
         .get(row.at)
-        .map(|b| Subject::Build(b.id))
+        .map(|b| Subject::Build(key(b)))
 }
 
 /// Columns of the names: as many as they need, up to a third of the width.
 fn tool_width(app: &App, width: usize) -> usize {
     let most = (width / 3).clamp(16, 44);
-    app.rows.build_facts.names.clamp(12, most)
+    app.rows.build_names.clamp(12, most)
 }
 
 /// Columns for the output beside the bars, where there are enough; else it stands beside its bar.
@@ -249,7 +242,7 @@ pub fn head(app: &App, width: usize) -> Line<'static> {
         if let Some(room) = output_width(width) {
             out.cell("output", room, Tone::Dim);
         }
-        let facts = &app.rows.build_facts;
+        let facts = &app.snapshot.builds;
         let span = facts.until(app).saturating_sub(facts.start);
         let mut used = 0;
         for (column, label) in axis(facts.start, span, out.room()) {
@@ -279,7 +272,7 @@ pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
     let tone = toolkit.map_or(Tone::Plain, |t| Tone::Toolkit(app.snapshot.rank(t)));
     let mut out = Columns::new(app, width);
     let indent = " ".repeat(indent(row.depth));
-    let duplicate = app.rows.build_facts.duplicates.contains(&row.at);
+    let duplicate = app.snapshot.builds.duplicates.contains(&row.at);
     let mut tail = if row.folded {
         format!(" +{}", row.below)
     } else {
@@ -366,7 +359,7 @@ fn bar(
     bar_tone: Tone,
     out: &mut Columns<'_>,
 ) {
-    let facts = &app.rows.build_facts;
+    let facts = &app.snapshot.builds;
     let room = out.room();
     if room == 0 {
         return;
@@ -419,7 +412,7 @@ fn bar(
 
 /// All builds in one line.
 pub fn footer(app: &App, width: usize) -> Line<'static> {
-    let facts = &app.rows.build_facts;
+    let facts = &app.snapshot.builds;
     let builds = &app.snapshot.report.builds;
     let mut out = Columns::new(app, width);
     let separator = app.theme.separator();
@@ -446,6 +439,10 @@ pub fn footer(app: &App, width: usize) -> Line<'static> {
         &format!("{separator}at most {} at once", facts.parallel),
         Tone::Dim,
     );
+    if app.snapshot.condensed_processes() > 0 {
+        let text = format!("{separator}runs that were like others beside them are not listed");
+        out.rest(&text, Tone::Dim);
+    }
     if let Some(slowest) = facts.slowest.and_then(|at| builds.get(at)) {
         let what = slowest
             .output

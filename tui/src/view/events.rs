@@ -41,6 +41,10 @@ pub struct Events {
     pub probes: bool,
     /// The list stays at its end.
     pub follow: bool,
+    /// How many events are in the rows.
+    pub passed: u64,
+    /// Rows of events that tell of something that did not work, steps of a search left out.
+    failures: Vec<usize>,
     /// Events that were looked at.
     scanned: usize,
     /// The row of failed look-ups that a process goes on with.
@@ -59,6 +63,8 @@ impl Default for Events {
             filter_text: String::new(),
             probes: false,
             follow: true,
+            passed: 0,
+            failures: Vec::new(),
             scanned: 0,
             open: HashMap::new(),
             attempts: HashMap::new(),
@@ -91,6 +97,8 @@ impl Events {
     pub fn restart(&mut self, list: &List) {
         self.anchor = self.rows.get(list.selected).map(|r| r.first as usize);
         self.rows.clear();
+        self.failures.clear();
+        self.passed = 0;
         self.open.clear();
         self.attempts.clear();
         self.scanned = 0;
@@ -136,7 +144,11 @@ impl Events {
 
     fn take(&mut self, at: usize, mark: &Mark) {
         let Ok(first) = u32::try_from(at) else { return };
+        self.passed += 1;
         let pid = mark.pid;
+        if mark.failed && !mark.probe {
+            self.failures.push(self.rows.len());
+        }
         let row = Row { first, count: 1 };
         let attempt = self.attempts.remove(&pid);
         if self.probes {
@@ -173,6 +185,16 @@ impl Events {
                 self.rows.push(row);
             }
         }
+    }
+
+    /// The next row that tells of something that did not work, or the one before.
+    pub fn failure(&self, from: usize, forward: bool) -> Option<usize> {
+        if forward {
+            let next = self.failures.partition_point(|row| *row <= from);
+            return self.failures.get(next).copied();
+        }
+        let before = self.failures.partition_point(|row| *row < from);
+        self.failures.get(before.checked_sub(1)?).copied()
     }
 
     /// The last row that begins at or before an event.
@@ -293,12 +315,7 @@ pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
     };
     out.right(&pid, pid_width, Tone::Dim);
     if width >= 110 {
-        let program = app
-            .snapshot
-            .process_at(mark.pid, mark.t)
-            .and_then(|p| app.snapshot.processes.get(p))
-            .map_or("", |p| text::base(&p.program));
-        out.cell(program, 12, Tone::Dim);
+        out.cell(text::base(&app.program_at(mark.pid, mark.t)), 12, Tone::Dim);
     }
     let kind_tone = match (mark.probe, mark.failed) {
         (true, _) => Tone::Dim,

@@ -25,11 +25,25 @@ pub fn rows(snapshot: &Snapshot, process: Option<u32>, sort: usize) -> Vec<usize
         })
         .collect();
     match sort {
-        1 => rows.sort_by_key(|&at| libraries.get(at).map(|l| (l.part.clone(), l.path.clone()))),
-        2 => rows.sort_by_key(|&at| libraries.get(at).map(|l| l.path.clone())),
+        1 => rows.sort_by(|a, b| {
+            let part = |at: &usize| libraries.get(*at).map(|l| (&l.part, &l.path));
+            part(a).cmp(&part(b))
+        }),
+        2 => rows.sort_by(|a, b| {
+            let path = |at: &usize| libraries.get(*at).map(|l| &l.path);
+            path(a).cmp(&path(b))
+        }),
         _ => {}
     }
     rows
+}
+
+/// How wide the columns of some rows are.
+pub fn widths(snapshot: &Snapshot, process: Option<u32>, rows: &[usize]) -> Widths {
+    match process {
+        None => snapshot.library_widths,
+        Some(_) => Widths::of(rows.iter().filter_map(|at| snapshot.libraries.get(*at))),
+    }
 }
 
 /// What a row is about.
@@ -53,9 +67,10 @@ pub struct Widths {
 }
 
 impl Widths {
-    /// The widths for some rows.
-    pub fn of(snapshot: &Snapshot, rows: &[usize]) -> Widths {
-        let all = || rows.iter().filter_map(|at| snapshot.libraries.get(*at));
+    /// The widths for some libraries.
+    pub fn of<'a>(libraries: impl IntoIterator<Item = &'a LibraryRow, IntoIter: Clone>) -> Widths {
+        let libraries = libraries.into_iter();
+        let all = || libraries.clone();
         let first = all().next().map(|library| library.pid);
         let largest = all().map(|library| library.pid).max();
         Widths {

@@ -145,7 +145,7 @@ pub fn subject(app: &App, view: View, at: usize) -> Option<Subject> {
     match view {
         View::Resolution => resolution::subject(app, at),
         View::Findings => findings::subject(app, at),
-        View::Processes => app.rows.processes.get(at).map(|r| Subject::Process(r.at)),
+        View::Processes => processes::subject(app, at),
         View::Builds => builds::subject(app, at),
         View::Caches => caches::subject(app, at),
         View::Libraries => libraries::subject(app, at),

@@ -2,20 +2,22 @@
 
 use std::collections::HashSet;
 
+use jittrace_model::EventId;
 use ratatui::text::Line;
 
 use super::{Columns, tree::TreeRow};
-use crate::{app::App, snapshot::Snapshot, text, theme::Tone};
+use crate::{app::App, snapshot::Snapshot, subject::Subject, text, theme::Tone};
 
 /// The orders in which processes can stand.
 pub const SORTS: [&str; 3] = ["as a tree", "latest first", "longest first"];
 
 /// The rows.
-pub fn rows(snapshot: &Snapshot, folded: &HashSet<usize>, sort: usize) -> Vec<TreeRow> {
+pub fn rows(snapshot: &Snapshot, folded: &HashSet<EventId>, sort: usize) -> Vec<TreeRow> {
     let processes = &snapshot.processes;
     if sort == 0 {
         let parents: Vec<Option<usize>> = processes.iter().map(|p| p.parent).collect();
-        return super::tree::rows(&parents, |at| at, folded);
+        let key = |at: usize| processes.get(at).map_or(0, |p| p.event);
+        return super::tree::rows(&parents, key, folded);
     }
     let mut order: Vec<usize> = (0..processes.len()).collect();
     order.sort_by_key(|&at| {
@@ -35,6 +37,13 @@ pub fn rows(snapshot: &Snapshot, folded: &HashSet<usize>, sort: usize) -> Vec<Tr
         .collect()
 }
 
+/// What a row is about.
+pub fn subject(app: &App, at: usize) -> Option<Subject> {
+    let row = app.rows.processes.get(at)?;
+    let process = app.snapshot.processes.get(row.at)?;
+    Some(Subject::Process(process.event))
+}
+
 /// The titles.
 pub fn head(app: &App, width: usize) -> Line<'static> {
     let mut out = Columns::new(app, width);
@@ -48,6 +57,33 @@ pub fn head(app: &App, width: usize) -> Line<'static> {
     }
     out.rest("program", Tone::Dim);
     out.line()
+}
+
+/// What of a long trace is counted and not listed.
+pub fn footer(app: &App, width: usize) -> Option<Line<'static>> {
+    let condensed = app.snapshot.report.condensed.as_ref()?;
+    let mut programs: Vec<(&str, u64)> = condensed
+        .processes
+        .iter()
+        .map(|(program, count)| (program.as_str(), *count))
+        .collect();
+    programs.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let mut out = Columns::new(app, width);
+    let count = text::count(condensed.process_count());
+    out.rest(
+        &format!("{count} more that were like others beside them are only counted"),
+        Tone::Heading,
+    );
+    let mut before = ": ";
+    for (program, count) in programs {
+        let told = format!("{before}{} {program}", text::count(count));
+        if text::width(&told) > out.room() {
+            break;
+        }
+        out.rest(&told, Tone::Dim);
+        before = ", ";
+    }
+    Some(out.line())
 }
 
 /// A row.

@@ -4,7 +4,7 @@
 //! stands beside a version whose release differs from the one that its component was built for, or, where that is not
 //! known, from the one that a component in the same processes was built for, or from the other parts of its own. The mark states a difference; whether it does harm is a finding.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use jittrace_model::report::{Component, Resolved};
 use ratatui::text::{Line, Span};
@@ -181,7 +181,7 @@ fn cells(snapshot: &Snapshot, component: &Component, process: Option<u32>) -> Ve
         Some(_) => None,
         None => neighbour(snapshot, component),
     };
-    let expected = beside.map(|(_, release)| release).or(expected);
+    let expected = beside.map(|(_, release)| release.clone()).or(expected);
     for (column, cell) in COLUMNS.iter().zip(&mut cells) {
         if cell.value.is_empty() {
             continue;
@@ -215,25 +215,83 @@ fn cells(snapshot: &Snapshot, component: &Component, process: Option<u32>) -> Ve
     cells
 }
 
-/// A component that runs in the same processes and says for which release it was built: its name and that release.
-pub fn neighbour(snapshot: &Snapshot, component: &Component) -> Option<(String, String)> {
-    let roots = |c: &Component| -> HashSet<usize> {
-        let entries = c.resolved.values().flatten();
-        let pids: HashSet<u32> = entries.flat_map(|e| e.pids.iter().copied()).collect();
-        pids.into_iter()
-            .filter_map(|pid| snapshot.process_at(pid, u64::MAX))
-            .flat_map(|at| snapshot.ancestry(at))
-            .collect()
-    };
-    let own = roots(component);
-    snapshot
-        .report
-        .components
+/// What only everything together tells of a component.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Beside {
+    /// A component that runs in the same processes and says for which release it was built: its name and that release.
+    /// Only of one that does not say so itself.
+    pub neighbour: Option<(String, String)>,
+    /// Architectures that its builds asked for, and those of what lies in its caches.
+    pub archs: Vec<String>,
+}
+
+/// The same for every component, by its name.
+pub fn beside(snapshot: &Snapshot) -> HashMap<String, Beside> {
+    let report = &snapshot.report;
+    let mut archs: HashMap<&str, Vec<String>> = HashMap::new();
+    let built = report
+        .builds
         .iter()
-        .filter(|other| other.name != component.name)
-        .filter_map(|other| Some((other, other.built_for.cuda.as_ref()?)))
-        .find(|(other, _)| !roots(other).is_disjoint(&own))
-        .map(|(other, cuda)| (other.name.clone(), release(cuda).to_owned()))
+        .filter_map(|build| Some((build.started_by.as_deref()?, build.archs.as_slice())));
+    let cached = report.caches.iter().flat_map(|cache| {
+        let artifacts = cache.artifacts.iter();
+        artifacts.map(|a| (cache.owner.as_str(), a.archs.as_slice()))
+    });
+    for (component, more) in built.chain(cached) {
+        add_short(archs.entry(component).or_default(), more);
+    }
+    let told = |component: &&Component| component.built_for.cuda.is_some();
+    let ran: Vec<(&Component, HashSet<usize>)> = match report.components.iter().all(|c| told(&c)) {
+        true => Vec::new(),
+        false => {
+            let told = report.components.iter().filter(told);
+            told.map(|c| (c, ran_in(snapshot, c))).collect()
+        }
+    };
+    let all = report.components.iter().map(|component| {
+        let neighbour = || {
+            let own = ran_in(snapshot, component);
+            ran.iter()
+                .filter(|(other, _)| other.name != component.name)
+                .find(|(_, there)| !there.is_disjoint(&own))
+                .and_then(|(other, _)| {
+                    let cuda = other.built_for.cuda.as_deref()?;
+                    Some((other.name.clone(), release(cuda).to_owned()))
+                })
+        };
+        let beside = Beside {
+            neighbour: match component.built_for.cuda {
+                Some(_) => None,
+                None => neighbour(),
+            },
+            archs: archs.remove(component.name.as_str()).unwrap_or_default(),
+        };
+        (component.name.clone(), beside)
+    });
+    all.collect()
+}
+
+/// The processes in which a component resolved anything, and those that led to them.
+fn ran_in(snapshot: &Snapshot, component: &Component) -> HashSet<usize> {
+    let entries = component.resolved.values().flatten();
+    let pids: HashSet<u32> = entries.flat_map(|e| e.pids.iter().copied()).collect();
+    let mut ran = HashSet::new();
+    for pid in pids {
+        let mut at = snapshot.last_of(pid);
+        // Where one was met before, so were those above it.
+        while let Some(image) = at.filter(|image| ran.insert(*image)) {
+            at = snapshot.processes.get(image).and_then(|p| p.parent);
+        }
+    }
+    ran
+}
+
+/// A component that runs in the same processes and says for which release it was built: its name and that release.
+pub fn neighbour<'a>(
+    snapshot: &'a Snapshot,
+    component: &Component,
+) -> Option<&'a (String, String)> {
+    snapshot.beside.get(&component.name)?.neighbour.as_ref()
 }
 
 fn cell(snapshot: &Snapshot, component: &Component, key: &str, process: Option<u32>) -> Cell {
@@ -309,36 +367,28 @@ fn cell(snapshot: &Snapshot, component: &Component, key: &str, process: Option<u
     }
 }
 
-/// Architectures that a component's builds asked for.
-pub fn archs(snapshot: &Snapshot, component: &Component) -> Vec<String> {
-    let asked = snapshot
-        .report
-        .builds
-        .iter()
-        .filter(|b| b.started_by.as_deref() == Some(&component.name))
-        .flat_map(|b| &b.archs);
-    let cached = snapshot
-        .report
-        .caches
-        .iter()
-        .filter(|c| c.owner == component.name)
-        .flat_map(|c| &c.artifacts)
-        .flat_map(|a| &a.archs);
-    short(asked.chain(cached))
+/// Architectures that a component's builds asked for, and those of what lies in its caches.
+pub fn archs<'a>(snapshot: &'a Snapshot, component: &Component) -> &'a [String] {
+    let beside = snapshot.beside.get(&component.name);
+    beside.map_or(&[], |beside| &beside.archs)
 }
 
 /// Architectures without what stands before their numbers, each once.
-pub fn short<'a>(archs: impl IntoIterator<Item = &'a String>) -> Vec<String> {
-    let mut out: Vec<String> = Vec::new();
+pub fn short(archs: &[String]) -> Vec<String> {
+    let mut out = Vec::new();
+    add_short(&mut out, archs);
+    out
+}
+
+fn add_short(to: &mut Vec<String>, archs: &[String]) {
     for arch in archs {
         let short = arch
             .trim_start_matches("compute_")
             .trim_start_matches("sm_");
-        if !out.iter().any(|a| a == short) {
-            out.push(short.to_owned());
+        if !to.iter().any(|a| a == short) {
+            to.push(short.to_owned());
         }
     }
-    out
 }
 
 /// `13.0` of `13.0.88`.

@@ -1,6 +1,6 @@
 //! Rows of a forest, with folded branches left out.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::hash::Hash;
 
 /// A row of a forest.
@@ -22,28 +22,42 @@ pub fn rows<K: Eq + Hash>(
     key: impl Fn(usize) -> K,
     folded: &HashSet<K>,
 ) -> Vec<TreeRow> {
-    let mut children: HashMap<Option<usize>, Vec<usize>> = HashMap::new();
-    let mut below = vec![0_usize; parents.len()];
-    for (at, parent) in parents.iter().enumerate().rev() {
-        let parent = parent.filter(|p| *p < at);
-        if let Some(parent) = parent {
-            let own = below.get(at).copied().unwrap_or(0);
-            if let Some(count) = below.get_mut(parent) {
-                *count += own + 1;
-            }
-        }
-        children.entry(parent).or_default().push(at);
+    /// What is known of a node; its children are a chain, from the last to the first.
+    #[derive(Clone, Copy, Default)]
+    struct Node {
+        /// Nodes below it, at any depth.
+        below: usize,
+        /// Its last child.
+        last: Option<usize>,
+        /// The child of its parent before it.
+        before: Option<usize>,
     }
+    let mut nodes = vec![Node::default(); parents.len()];
+    let mut last_root = None;
+    for (at, parent) in parents.iter().enumerate() {
+        let parent = parent.filter(|p| *p < at).and_then(|p| nodes.get_mut(p));
+        let last = parent.map_or(&mut last_root, |parent| &mut parent.last);
+        let before = last.replace(at);
+        if let Some(node) = nodes.get_mut(at) {
+            node.before = before;
+        }
+    }
+    for (at, parent) in parents.iter().enumerate().rev() {
+        let own = nodes.get(at).map_or(0, |node| node.below);
+        if let Some(parent) = parent.filter(|p| *p < at).and_then(|p| nodes.get_mut(p)) {
+            parent.below += own + 1;
+        }
+    }
+    let chain = |last: Option<usize>| {
+        let before = |at: &usize| nodes.get(*at).and_then(|node| node.before);
+        std::iter::successors(last, before)
+    };
     let mut out = Vec::with_capacity(parents.len());
-    // Lists of children are in reverse, so that the stack gives them in order.
-    let mut stack: Vec<(usize, usize)> = children
-        .get(&None)
-        .into_iter()
-        .flatten()
-        .map(|&at| (at, 0))
-        .collect();
+    // A chain goes from the last child to the first, so that the stack gives them in order.
+    let mut stack: Vec<(usize, usize)> = chain(last_root).map(|at| (at, 0)).collect();
     while let Some((at, depth)) = stack.pop() {
-        let below = below.get(at).copied().unwrap_or(0);
+        let node = nodes.get(at).copied().unwrap_or_default();
+        let below = node.below;
         let folded = below > 0 && folded.contains(&key(at));
         out.push(TreeRow {
             at,
@@ -52,13 +66,7 @@ pub fn rows<K: Eq + Hash>(
             folded,
         });
         if !folded {
-            stack.extend(
-                children
-                    .get(&Some(at))
-                    .into_iter()
-                    .flatten()
-                    .map(|&child| (child, depth + 1)),
-            );
+            stack.extend(chain(node.last).map(|child| (child, depth + 1)));
         }
     }
     out

@@ -7,7 +7,7 @@ use jittrace_model::{
     resolve::asker::frame_sentence,
 };
 
-use crate::{snapshot::ProcessRow, subject::Subject, text, theme::Tone};
+use crate::{snapshot::ProcessRow, subject::Subject, summary, text, theme::Tone};
 
 use super::*;
 
@@ -49,10 +49,21 @@ pub(super) fn asked(
             break;
         }
     }
-    if let Some(event) = found.first()
-        && let Some(process) = evidence.snapshot.process_at(event.pid, event.t)
-    {
+    if let Some(event) = found.first() {
+        in_process(evidence, event, links);
+    }
+}
+
+/// The process in which something happened, and those that led to it. One that a long trace only counts still has the
+/// event of its start.
+pub(super) fn in_process(evidence: &Evidence<'_>, event: &Event, links: &mut Vec<Link>) {
+    if let Some(process) = evidence.snapshot.process_at(event.pid, event.t) {
         ancestry(evidence, process, links);
+    } else if let Some(start) = evidence.store.start_of(event.pid, event.t)
+        && start.id != event.id
+    {
+        let line = summary::line(&start, RECOGNISED, "…");
+        links.push(Link::new("in process", format!("{} {line}", start.pid)).event(start.id));
     }
 }
 
@@ -137,7 +148,7 @@ pub(super) fn ancestry(evidence: &Evidence<'_>, process: ProcessIndex, links: &m
         links.push(
             Link::new(label, format!("{} {}", row.pid, command_line(row)))
                 .deep(depth.min(4))
-                .to(Subject::Process(at)),
+                .to(Subject::Process(row.event)),
         );
     }
 }

@@ -1,6 +1,6 @@
 //! The chain behind a cache and its artefacts.
 
-use crate::{subject::Subject, summary, theme::Tone};
+use crate::{subject::Subject, summary, theme::Tone, view::builds};
 
 use super::*;
 
@@ -83,7 +83,7 @@ pub(super) fn artifact(evidence: &Evidence<'_>, path: &str, links: &mut Vec<Link
                 "built by",
                 format!("{} {}", build.tool, build.version.as_deref().unwrap_or("")),
             )
-            .to(Subject::Build(build.id)),
+            .to(Subject::Build(builds::key(build))),
         );
     }
     for id in &artifact.events {

@@ -18,6 +18,7 @@ use asking::*;
 use caching::*;
 use choosing::*;
 use jittrace_model::EventId;
+pub(crate) use resolving::more;
 use resolving::*;
 use running::*;
 use telling::*;
@@ -106,7 +107,7 @@ impl Link {
 pub(super) const PLACES: usize = 6;
 
 /// Events that are shown of one thing when nothing is to be left out; a list of more is for the Events view.
-pub(super) const ALL: usize = 1000;
+pub(crate) const ALL: usize = 1000;
 
 /// What a chain is made from.
 pub struct Evidence<'a> {
@@ -134,13 +135,13 @@ pub fn title(evidence: &Evidence<'_>, subject: &Subject) -> String {
             format!("{component}: {column}")
         }
         Subject::Finding(id, _) => id.clone(),
-        Subject::Process(at) => match evidence.snapshot.processes.get(*at) {
+        Subject::Process(id) => match evidence.snapshot.process(*id) {
             Some(process) => format!("process {} {}", process.pid, text::base(&process.program)),
             None => "process".to_owned(),
         },
-        Subject::Build(id) => match evidence.snapshot.report.builds.iter().find(|b| b.id == *id) {
-            Some(build) => format!("build {id}: {}", build.tool),
-            None => format!("build {id}"),
+        Subject::Build(id) => match evidence.snapshot.build(*id) {
+            Some(build) => format!("build {}: {}", build.id, build.tool),
+            None => "build".to_owned(),
         },
         Subject::Cache(directory) => format!("cache {directory}"),
         Subject::Artifact(path) => text::base(path).to_owned(),
@@ -162,7 +163,7 @@ pub fn chain(evidence: &Evidence<'_>, subject: &Subject) -> Vec<Link> {
                 finding(evidence, found, &mut links);
             }
         }
-        Subject::Process(at) => process(evidence, *at, &mut links),
+        Subject::Process(id) => process(evidence, *id, &mut links),
         Subject::Build(id) => build(evidence, *id, &mut links),
         Subject::Cache(directory) => cache(evidence, directory, &mut links),
         Subject::Artifact(path) => artifact(evidence, path, &mut links),

@@ -10,7 +10,7 @@ use crate::{
     summary, text,
     theme::Tone,
     view::{
-        findings,
+        builds, findings,
         resolution::{self, COLUMNS, Difference},
     },
 };
@@ -74,7 +74,7 @@ pub(super) fn cell(evidence: &Evidence<'_>, name: &str, column: usize, links: &m
                         ),
                     )
                     .deep(1)
-                    .to(Subject::Build(build.id)),
+                    .to(Subject::Build(builds::key(build))),
                 );
             }
         }
@@ -156,7 +156,8 @@ fn differs(snapshot: &Snapshot, component: &Component, version: &str) -> Option<
         }
         BuiltFor { cuda: None, .. } => {
             let (other, cuda) = resolution::neighbour(snapshot, component)?;
-            (cuda, format!("{other} in the same processes was built for"))
+            let whose = format!("{other} in the same processes was built for");
+            (cuda.clone(), whose)
         }
     };
     (resolution::difference(version, &release) != Difference::None)
@@ -251,14 +252,20 @@ pub(super) fn told(
             );
         }
     }
-    if count > shown {
-        let more = Link::new("", format!("{} more", text::count((count - shown) as u64))).deep(1);
-        links.push(match evidence.expanded {
-            false => Link {
-                target: Target::Expand,
-                ..more.tone(Tone::Accent)
-            },
-            true => more.tone(Tone::Dim),
-        });
+    more(evidence, count.saturating_sub(shown), links);
+}
+
+/// Says how many are not shown; they can be, unless all are that ever are.
+pub(crate) fn more(evidence: &Evidence<'_>, hidden: usize, links: &mut Vec<Link>) {
+    if hidden == 0 {
+        return;
     }
+    let more = Link::new("", format!("{} more", text::count(hidden as u64))).deep(1);
+    links.push(match evidence.expanded {
+        false => Link {
+            target: Target::Expand,
+            ..more.tone(Tone::Accent)
+        },
+        true => more.tone(Tone::Dim),
+    });
 }

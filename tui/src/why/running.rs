@@ -1,13 +1,17 @@
 //! The chain behind a process and behind a build.
 
-use jittrace_model::fold::ProcessIndex;
+use jittrace_model::EventId;
 
-use crate::{snapshot::ProcessRow, subject::Subject, summary, text, theme::Tone};
+use crate::{snapshot::ProcessRow, subject::Subject, summary, text, theme::Tone, view::builds};
 
 use super::*;
 
-pub(super) fn process(evidence: &Evidence<'_>, at: ProcessIndex, links: &mut Vec<Link>) {
-    let Some(row) = evidence.snapshot.processes.get(at) else {
+pub(super) fn process(evidence: &Evidence<'_>, id: EventId, links: &mut Vec<Link>) {
+    let Some((at, row)) = evidence
+        .snapshot
+        .process_index(id)
+        .and_then(|at| Some((at, evidence.snapshot.processes.get(at)?)))
+    else {
         return;
     };
     let toolkit = evidence.snapshot.toolkit_of_file(&row.program);
@@ -30,7 +34,7 @@ pub(super) fn process(evidence: &Evidence<'_>, at: ProcessIndex, links: &mut Vec
             &row.program,
             &row.argv,
             &row.cwd,
-            &row.env,
+            row.env.as_ref(),
         )),
     );
     if !row.cwd.is_empty() {
@@ -94,46 +98,34 @@ pub(super) fn process(evidence: &Evidence<'_>, at: ProcessIndex, links: &mut Vec
             links.push(
                 Link::new(label, format!("{} {}", row.pid, command_line(row)))
                     .deep(depth.min(4))
-                    .to(Subject::Process(parent)),
+                    .to(Subject::Process(row.event)),
             );
         }
         below = parent;
     }
     if let Some(next) = row
         .replaced_by
-        .and_then(|next| evidence.snapshot.processes.get(next).map(|r| (next, r)))
+        .and_then(|next| evidence.snapshot.processes.get(next))
     {
-        links.push(Link::new("became", command_line(next.1)).to(Subject::Process(next.0)));
+        links.push(Link::new("became", command_line(next)).to(Subject::Process(next.event)));
     }
-    let children: Vec<(usize, &ProcessRow)> = evidence
+    let children: Vec<&ProcessRow> = evidence
         .snapshot
         .processes
         .iter()
-        .enumerate()
-        .filter(|(_, p)| p.parent == Some(at))
+        .filter(|p| p.parent == Some(at))
         .collect();
     if !children.is_empty() {
         links.push(Link::heading(&format!("started ({})", children.len())));
-        let shown = if evidence.expanded {
-            children.len()
-        } else {
-            PLACES
-        };
-        for (index, child) in children.iter().take(shown) {
+        let shown = if evidence.expanded { ALL } else { PLACES };
+        for child in children.iter().take(shown) {
             links.push(
                 Link::new(&child.pid.to_string(), command_line(child))
                     .deep(1)
-                    .to(Subject::Process(*index)),
+                    .to(Subject::Process(child.event)),
             );
         }
-        if children.len() > shown {
-            links.push(Link {
-                target: Target::Expand,
-                ..Link::new("", format!("{} more", children.len() - shown))
-                    .deep(1)
-                    .tone(Tone::Accent)
-            });
-        }
+        more(evidence, children.len().saturating_sub(shown), links);
     }
     environment(evidence, row, links);
 }
@@ -143,7 +135,7 @@ fn environment(evidence: &Evidence<'_>, row: &ProcessRow, links: &mut Vec<Link>)
     let before = row
         .parent
         .and_then(|at| evidence.snapshot.processes.get(at))
-        .map(|parent| parent.env.as_slice())
+        .map(|parent| parent.env.as_ref())
         .filter(|env| !env.is_empty());
     let variable = |name: &str, text: String, value: &str| {
         Link::new(name, text)
@@ -151,15 +143,11 @@ fn environment(evidence: &Evidence<'_>, row: &ProcessRow, links: &mut Vec<Link>)
             .event(row.event)
             .copies(format!("{name}={value}"))
     };
-    let find = |env: &[(String, String)], wanted: &str| {
-        let found = env.iter().find(|(name, _)| name == wanted);
-        found.map(|(_, value)| value.clone())
-    };
     let (mut changed, mut same) = (Vec::new(), Vec::new());
-    for (name, value) in &row.env {
-        match before.map(|env| find(env, name)) {
+    for (name, value) in row.env.iter() {
+        match before.map(|env| env.get(name)) {
             None => same.push(variable(name, value.clone(), value)),
-            Some(Some(old)) if old == *value => {
+            Some(Some(old)) if old == value => {
                 same.push(variable(name, value.clone(), value).tone(Tone::Dim));
             }
             Some(Some(old)) => changed
@@ -171,8 +159,8 @@ fn environment(evidence: &Evidence<'_>, row: &ProcessRow, links: &mut Vec<Link>)
     if row.env.is_empty() {
         return;
     }
-    for (name, old) in before.unwrap_or_default() {
-        if find(&row.env, name).is_none() {
+    for (name, old) in before.into_iter().flatten() {
+        if !row.env.contains_key(name) {
             let text = format!("not set any more, was {old}");
             changed.push(variable(name, text, "").tone(Tone::Warning));
         }
@@ -188,9 +176,8 @@ fn environment(evidence: &Evidence<'_>, row: &ProcessRow, links: &mut Vec<Link>)
     }
 }
 
-pub(super) fn build(evidence: &Evidence<'_>, id: u32, links: &mut Vec<Link>) {
-    let builds = &evidence.snapshot.report.builds;
-    let Some(build) = builds.iter().find(|b| b.id == id) else {
+pub(super) fn build(evidence: &Evidence<'_>, id: EventId, links: &mut Vec<Link>) {
+    let Some(build) = evidence.snapshot.build(id) else {
         return;
     };
     let toolkit = evidence.snapshot.toolkit_of_file(&build.path);
@@ -239,16 +226,16 @@ pub(super) fn build(evidence: &Evidence<'_>, id: u32, links: &mut Vec<Link>) {
             &build.path,
             &build.argv,
             &build.cwd,
-            &[],
+            [],
         )),
     );
     links.push(Link::new("in", build.cwd.clone()));
     if let Some(by) = &build.started_by {
         links.push(Link::new("for", by.clone()));
     }
-    let mut parent = build.parent;
+    let mut parent = evidence.snapshot.build_above(build);
     let mut depth = 0;
-    while let Some(above) = parent.and_then(|id| builds.iter().find(|b| b.id == id)) {
+    while let Some(above) = parent {
         depth += 1;
         links.push(
             Link::new(
@@ -256,12 +243,11 @@ pub(super) fn build(evidence: &Evidence<'_>, id: u32, links: &mut Vec<Link>) {
                 format!("{} {}", above.tool, above.output.as_deref().unwrap_or("")),
             )
             .deep(depth)
-            .to(Subject::Build(above.id)),
+            .to(Subject::Build(builds::key(above))),
         );
-        // A parent always has the smaller number.
-        parent = above.parent.filter(|id| *id < above.id);
+        parent = evidence.snapshot.build_above(above);
     }
-    if let Some(process) = evidence.snapshot.process_at(build.pid, build.start_ns) {
+    if let Some(process) = evidence.snapshot.process_index(id) {
         if let Some(row) = evidence.snapshot.processes.get(process)
             && let Some(exec) = row.exec_event
             && !row.python.is_empty()

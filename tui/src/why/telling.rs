@@ -116,9 +116,7 @@ pub(super) fn event(evidence: &Evidence<'_>, id: EventId, links: &mut Vec<Link>)
     } else if let Body::LibraryFailed(failed) = &found.body {
         candidates(evidence, &failed.candidates, links);
     }
-    if let Some(process) = evidence.snapshot.process_at(found.pid, found.t) {
-        ancestry(evidence, process, links);
-    }
+    in_process(evidence, &found, links);
     let told: Vec<&Finding> = evidence
         .snapshot
         .report
