@@ -43,11 +43,14 @@ pub fn draw(app: &App, frame: &mut Frame<'_>) {
     if let (Some(title), Some(pane), Some(why)) = (areas.why_title, areas.why, &app.why) {
         evidence(app, frame, title, pane, why);
     }
-    if let Some(divider) = areas.divider {
+    for divider in [areas.divider, areas.output_divider].into_iter().flatten() {
         for row in 0..divider.height {
             let line = Line::styled(app.theme.vertical(), app.theme.style(Tone::Dim));
             put(frame, Rect::new(divider.x, divider.y + row, 1, 1), line);
         }
+    }
+    if let Some(pane) = areas.output {
+        output(app, frame, pane);
     }
     footer(app, frame, areas.footer);
     if let Some(overlay) = &app.overlay {

@@ -4,7 +4,7 @@ use jittrace_model::report::{Severity, phrase};
 use ratatui::layout::Rect;
 
 use crate::{
-    app::{App, Focus},
+    app::{App, Focus, Mode},
     text,
     view::{self, View},
 };
@@ -60,6 +60,39 @@ impl Layout {
     }
 }
 
+/// Where the launched program's terminal stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OutputPlace {
+    /// Beside the view in front where the screen is wide enough, else in a view of its own.
+    #[default]
+    Auto,
+    /// Beside the view in front.
+    Beside,
+    /// In a view of its own.
+    Alone,
+}
+
+impl OutputPlace {
+    /// All of them.
+    pub const ALL: [OutputPlace; 3] = [OutputPlace::Auto, OutputPlace::Beside, OutputPlace::Alone];
+
+    /// What it is called in a file of settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            OutputPlace::Auto => "auto",
+            OutputPlace::Beside => "beside",
+            OutputPlace::Alone => "alone",
+        }
+    }
+
+    /// The place of a name.
+    pub fn named(name: &str) -> Option<OutputPlace> {
+        OutputPlace::ALL
+            .into_iter()
+            .find(|place| place.name() == name)
+    }
+}
+
 /// The parts of the screen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Areas {
@@ -79,6 +112,10 @@ pub struct Areas {
     pub why_title: Option<Rect>,
     /// The lines of the evidence.
     pub why: Option<Rect>,
+    /// The line between the view and the program's terminal.
+    pub output_divider: Option<Rect>,
+    /// The program's terminal beside the view.
+    pub output: Option<Rect>,
     /// Keys, or a notice.
     pub footer: Rect,
 }
@@ -88,6 +125,12 @@ const SIDE_BY_SIDE: u16 = 110;
 
 /// Columns below which nothing stands beside anything.
 const TOO_NARROW: u16 = 40;
+
+/// Columns that most programs take a terminal to have.
+const TERMINAL: u16 = 80;
+
+/// Columns that a view needs beside the program's terminal, when nobody asked for it there.
+const BESIDE_OUTPUT: u16 = 108;
 
 /// Where everything is.
 pub fn areas(app: &App) -> Areas {
@@ -104,6 +147,12 @@ pub fn areas(app: &App) -> Areas {
         width,
         height.saturating_sub(top + areas.footer.height),
     );
+    if let Some(output) = output_beside(app).filter(|_| !app.zoomed) {
+        body.width -= output + 1;
+        let (x, y, height) = (body.width, body.y, body.height);
+        areas.output_divider = Some(Rect::new(x, y, 1, height));
+        areas.output = Some(Rect::new(x + 1, y, output, height));
+    }
     if app.why.is_some() {
         let whole = app.zoomed || app.layout == Layout::Whole;
         let alone = whole && app.focus == Focus::Why;
@@ -114,21 +163,21 @@ pub fn areas(app: &App) -> Areas {
         }
         if !hidden {
             let beside = match app.layout {
-                Layout::Beside => width >= TOO_NARROW,
-                Layout::Auto => width >= SIDE_BY_SIDE,
+                Layout::Beside => body.width >= TOO_NARROW,
+                Layout::Auto => body.width >= SIDE_BY_SIDE,
                 Layout::Below | Layout::Whole => false,
             };
             if beside {
-                let side = share(width, app.share);
-                let left = width - side - 1;
+                let side = share(body.width, app.share);
+                let left = body.width - side - 1;
                 areas.divider = Some(Rect::new(left, body.y, 1, body.height));
                 split_title(&mut areas, Rect::new(left + 1, body.y, side, body.height));
                 body.width = left;
             } else {
                 let upper = body.height - share(body.height, app.share + 10).min(body.height);
-                let upper = upper.min(needed(app, upper));
+                let upper = upper.min(needed(app, body.width, upper));
                 let lower = body.height - upper;
-                split_title(&mut areas, Rect::new(0, body.y + upper, width, lower));
+                split_title(&mut areas, Rect::new(0, body.y + upper, body.width, lower));
                 body.height = upper;
             }
         }
@@ -143,21 +192,21 @@ pub fn areas(app: &App) -> Areas {
     body.y += head;
     body.height -= head;
     let rows = u16::try_from(view::count(app, app.view)).unwrap_or(u16::MAX);
-    let below = below_height(app, body.height, rows);
+    let below = below_height(app, body.width, body.height, rows);
     areas.rows = Rect::new(body.x, body.y, body.width, body.height - below);
     areas.below = Rect::new(body.x, body.y + areas.rows.height, body.width, below);
     areas
 }
 
 /// Lines that the view in front needs of so many that it could have above the evidence.
-fn needed(app: &App, height: u16) -> u16 {
+fn needed(app: &App, width: u16, height: u16) -> u16 {
     if app.view == View::Output {
         return height;
     }
     let rows = u16::try_from(view::count(app, app.view)).unwrap_or(u16::MAX);
     let head = u16::from(app.view != View::Findings);
     // One empty line sets what is below apart.
-    let below = below_height(app, height.saturating_sub(head), rows);
+    let below = below_height(app, width, height.saturating_sub(head), rows);
     rows.saturating_add(head + below + u16::from(below > 1))
         .min(height)
 }
@@ -185,7 +234,7 @@ fn header_height(app: &App) -> u16 {
 }
 
 /// Lines below the rows.
-fn below_height(app: &App, height: u16, rows: u16) -> u16 {
+fn below_height(app: &App, width: u16, height: u16, rows: u16) -> u16 {
     match app.view {
         View::Resolution if rows > 0 => {
             let toolkits = app
@@ -213,7 +262,7 @@ fn below_height(app: &App, height: u16, rows: u16) -> u16 {
         }
         View::Findings if rows > 0 && app.why.is_none() => {
             // What puts it right should be seen: the list gives way, down to a quarter.
-            let detail = view::findings::detail(app, usize::from(app.size.0)).len();
+            let detail = view::findings::detail(app, usize::from(width)).len();
             let wanted = u16::try_from(detail + 1).unwrap_or(u16::MAX);
             let list = rows.min((height / 4).max(5));
             wanted
@@ -230,11 +279,36 @@ fn below_height(app: &App, height: u16, rows: u16) -> u16 {
     }
 }
 
-/// The area of the launched program's terminal: all of the body, whichever view is in front.
+/// The area of the launched program's terminal: beside the view where it stands there, else all of the body, whichever
+/// view is in front.
 pub fn output_area(app: &App) -> Rect {
     let (width, height) = app.size;
     let top = header_height(app).min(height.saturating_sub(4)) + 1;
-    Rect::new(0, top, width, height.saturating_sub(top + 1))
+    let columns = output_beside(app).unwrap_or(width);
+    Rect::new(
+        width - columns,
+        top,
+        columns,
+        height.saturating_sub(top + 1),
+    )
+}
+
+/// Columns of the launched program's terminal beside the view in front, where it stands there.
+pub fn output_beside(app: &App) -> Option<u16> {
+    if app.setup.mode != Mode::Launch || app.view == View::Output {
+        return None;
+    }
+    let (width, _) = app.size;
+    match app.output {
+        OutputPlace::Alone => None,
+        OutputPlace::Auto => (width > TERMINAL + BESIDE_OUTPUT).then(|| {
+            let spare = width - TERMINAL - BESIDE_OUTPUT - 1;
+            TERMINAL + spare / 2
+        }),
+        OutputPlace::Beside => {
+            (width > 2 * TOO_NARROW).then(|| TERMINAL.min(width / 2).max(share(width, 40)))
+        }
+    }
 }
 
 /// A tab's text.

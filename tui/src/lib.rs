@@ -14,6 +14,7 @@
 
 pub mod app;
 pub mod batch;
+pub mod clock;
 pub mod copy;
 pub mod draw;
 pub mod filter;

@@ -9,8 +9,9 @@ use toml::{
 };
 
 use crate::{
+    clock::Times,
     keys::{self, Action, Change, Keymap, Scope},
-    layout::Layout,
+    layout::{Layout, OutputPlace},
     theme::Theme,
 };
 
@@ -23,6 +24,10 @@ pub struct Settings {
     pub layout: Layout,
     /// Percent of the screen that the evidence takes beside or below the list.
     pub share: u16,
+    /// Where the launched program's terminal stands.
+    pub output: OutputPlace,
+    /// How moments are told.
+    pub times: Times,
     /// Words that change the look, as in `JITTRACE_THEME`.
     pub theme: String,
     /// Why a file of settings was not heeded, in a sentence to be shown.
@@ -35,6 +40,8 @@ impl Default for Settings {
             keys: Keymap::default(),
             layout: Layout::default(),
             share: 45,
+            output: OutputPlace::default(),
+            times: Times::default(),
             theme: String::new(),
             problem: None,
         }
@@ -86,6 +93,30 @@ impl Settings {
                         )
                     })?;
                 }
+                "output" => {
+                    let word = reader.word(value)?;
+                    settings.output = OutputPlace::named(word).ok_or_else(|| {
+                        reader.wrong(
+                            value.span().start,
+                            format!(
+                                "output is {word:?}, and can be {}",
+                                list(OutputPlace::ALL.map(OutputPlace::name))
+                            ),
+                        )
+                    })?;
+                }
+                "times" => {
+                    let word = reader.word(value)?;
+                    settings.times = Times::named(word).ok_or_else(|| {
+                        reader.wrong(
+                            value.span().start,
+                            format!(
+                                "times is {word:?}, and can be {}",
+                                list(Times::ALL.map(Times::name))
+                            ),
+                        )
+                    })?;
+                }
                 "share" => settings.share = reader.share(value)?,
                 "theme" => {
                     let words = reader.word(value)?;
@@ -101,7 +132,7 @@ impl Settings {
                 other => {
                     return Err(reader.wrong(
                         name.span().start,
-                        format!("no setting is called {other}; there are layout, share, theme and tables like [keys.everywhere]"),
+                        format!("no setting is called {other}; there are layout, share, output, times, theme and tables like [keys.everywhere]"),
                     ));
                 }
             }
@@ -122,6 +153,12 @@ impl Settings {
              # Percent of the screen that it takes beside or below the list, {} to {}.\n\
              # share = {}\n\
              \n\
+             # Where the launched program's terminal stands: {}.\n\
+             # output = \"{}\"\n\
+             \n\
+             # How moments are told: {}.\n\
+             # times = \"{}\"\n\
+             \n\
              # Words that change the look: {}. JITTRACE_THEME overrides them.\n\
              # theme = \"\"\n\
              \n\
@@ -133,6 +170,10 @@ impl Settings {
             SHARES.start(),
             SHARES.end(),
             settings.share,
+            list(OutputPlace::ALL.map(OutputPlace::name)),
+            settings.output.name(),
+            list(Times::ALL.map(Times::name)),
+            settings.times.name(),
             list(Theme::WORDS),
         );
         for scope in Scope::all() {

@@ -631,3 +631,86 @@ fn from_anything_its_process_and_the_parents_are_one_key_away() {
         assert_ne!(app.view, View::Processes, "{place}");
     }
 }
+
+#[test]
+fn moments_are_seconds_or_times_of_day() {
+    let (mut header, events) = read("sm120");
+    // 2024-02-29 23:59:58 UTC
+    header.started_unix_ns = 1_709_251_198_000_000_000;
+    let setup = Setup {
+        ahead_of_utc: 7200,
+        ..Setup::default()
+    };
+    let mut app = show(header.clone(), events.clone(), setup.clone());
+    app.update(Msg::Resize(120, 40));
+    press(&mut app, "7 g");
+    let relative = text(&app);
+    press(&mut app, "c");
+    let clock = text(&app);
+    assert!(
+        relative.contains(" time ") && !relative.contains("01:59:58."),
+        "{relative}"
+    );
+    assert!(
+        clock.contains("+02:00") && clock.contains(" 01:59:58."),
+        "{clock}"
+    );
+    press(&mut app, "3");
+    assert!(text(&app).contains(" 01:59:58."), "{}", text(&app));
+    press(&mut app, "7 Enter");
+    assert!(text(&app).contains("(2024-03-01 01:59:58."));
+    press(&mut app, "Esc c g");
+    assert_eq!(text(&app).lines().nth(3), relative.lines().nth(3));
+    // As a file of settings says it; a trace that does not tell when it began has no times of day.
+    let settings = Settings::parse("times = \"clock\"").unwrap();
+    let setup = Setup { settings, ..setup };
+    for (began, told) in [(header.started_unix_ns, "01:59:58."), (0, " 0.0")] {
+        header.started_unix_ns = began;
+        let mut app = show(header.clone(), events.clone(), setup.clone());
+        app.update(Msg::Resize(120, 40));
+        press(&mut app, "7 g");
+        assert!(text(&app).contains(told), "{}", text(&app));
+    }
+}
+
+#[test]
+fn the_programs_terminal_stands_beside_the_view_where_there_is_room_or_where_one_wants_it() {
+    let mut app = launched();
+    app.update(Msg::Published(Published::Other(Input::Output(
+        b"serving on port 30000".to_vec(),
+    ))));
+    let both = |app: &App| {
+        let screen = text(app);
+        screen.contains("component") && screen.contains("serving on port 30000")
+    };
+    assert!(!both(&app));
+    // Its terminal gets the size of its pane, and the whole of the body back.
+    let effects = press(&mut app, "o");
+    let [Effect::ResizeTerminal(columns, _)] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
+    assert!(both(&app) && (40..60).contains(columns), "{}", text(&app));
+    press(&mut app, "i");
+    assert_eq!(app.focus, Focus::Program);
+    assert_eq!(press(&mut app, "q"), [Effect::Send(b"q".to_vec())]);
+    assert!(both(&app), "{}", text(&app));
+    press(&mut app, "Ctrl-5");
+    let effects = press(&mut app, "o");
+    assert!(
+        matches!(effects.as_slice(), [Effect::ResizeTerminal(100, _)]),
+        "{effects:?}"
+    );
+    assert!(!both(&app));
+    // Wide enough, but asked for alone.
+    app.update(Msg::Resize(200, 60));
+    assert!(!both(&app));
+    let mut app = launched();
+    app.update(Msg::Published(Published::Other(Input::Output(
+        b"serving on port 30000".to_vec(),
+    ))));
+    app.update(Msg::Resize(200, 60));
+    assert!(both(&app), "{}", text(&app));
+    // The evidence has its place beside both.
+    press(&mut app, "Enter");
+    assert!(both(&app) && text(&app).contains("why "), "{}", text(&app));
+}

@@ -93,7 +93,7 @@ pub(super) fn show(mut keeper: UnixStream) -> Result<ExitCode> {
         });
     }
     drop(input);
-    let setup = view::setup(Mode::Launch, trace.display().to_string());
+    let setup = view::setup(Mode::Launch, trace.display().to_string(), &header);
     let commands = Arc::new(Keys {
         keeper: Arc::clone(&keys),
         exporter: Exporter::beside(&trace),

@@ -19,6 +19,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use crossbeam_channel::Receiver;
+use jittrace_model::log::Header;
 use jittrace_tui::{Input, Mode, Outcome, Settings, Setup, theme::Theme};
 
 pub use export::Exporter;
@@ -51,7 +52,7 @@ pub fn run(args: &ViewArgs) -> Result<ExitCode> {
     } else {
         Mode::Replay
     };
-    let setup = setup(mode, name(file));
+    let setup = setup(mode, name(file), &header);
     let commands = Arc::new(Exporter::beside(file));
     jittrace_tui::run(header, events, setup, commands).context("the view ended early")?;
     Ok(ExitCode::SUCCESS)
@@ -88,7 +89,7 @@ pub fn watch<R: Send + 'static>(
             let _ = input.send(Input::End(Outcome::Quit));
         }
     });
-    let setup = setup(Mode::Attach, name(trace));
+    let setup = setup(Mode::Attach, name(trace), &header);
     match jittrace_tui::run(header, events, setup, Arc::new(Exporter::beside(trace))) {
         Ok(_) => stop(),
         Err(error) => eprintln!("jittrace: {error}"),
@@ -102,13 +103,30 @@ pub fn watch<R: Send + 'static>(
 }
 
 /// What a screen is begun with: the look that the environment asks for, and the user's settings.
-pub fn setup(mode: Mode, trace: String) -> Setup {
+pub fn setup(mode: Mode, trace: String, header: &Header) -> Setup {
     let settings = settings();
     Setup {
         mode,
         theme: Theme::from_environment(&settings.theme, |name| std::env::var(name).ok()),
         trace,
         settings,
+        ahead_of_utc: ahead_of_utc(header.started_unix_ns / 1_000_000_000),
+    }
+}
+
+/// Seconds that the clock of whoever looks was ahead of UTC at a moment, in seconds since 1970.
+fn ahead_of_utc(moment: u64) -> i32 {
+    let Ok(moment) = libc::time_t::try_from(moment) else {
+        return 0;
+    };
+    // SAFETY: all zero is a value of this structure of numbers and a pointer.
+    let mut local: libc::tm = unsafe { std::mem::zeroed() };
+    // SAFETY: both point to what they say, and this form of the function keeps nothing of its own.
+    let known = unsafe { !libc::localtime_r(&raw const moment, &raw mut local).is_null() };
+    if known {
+        i32::try_from(local.tm_gmtoff).unwrap_or(0)
+    } else {
+        0
     }
 }
 

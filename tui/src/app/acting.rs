@@ -3,6 +3,7 @@
 use crossterm::event::KeyEvent;
 
 use crate::{
+    clock::Times,
     filter::Filter,
     keys::{self, Action},
     overlay::{Overlay, Purpose},
@@ -121,8 +122,32 @@ impl App {
                 self.show(View::Builds);
                 self.timeline = !self.timeline;
             }
+            Action::OutputBeside => {
+                if self.setup.mode != Mode::Launch {
+                    self.say("no program was launched here", Tone::Note);
+                    return;
+                }
+                if self.view == View::Output {
+                    let before = self.past.iter().rev().map(|place| place.view);
+                    let before = before.into_iter().find(|view| *view != View::Output);
+                    self.show(before.unwrap_or_default());
+                }
+                self.output = match layout::output_beside(self) {
+                    Some(_) => OutputPlace::Alone,
+                    None => OutputPlace::Beside,
+                };
+                let text = match (self.output, layout::output_beside(self)) {
+                    (OutputPlace::Beside, None) => "the window is too narrow for the output beside",
+                    (OutputPlace::Beside, Some(_)) => "the program's terminal beside every view",
+                    _ => "the program's terminal in Output alone",
+                };
+                self.say(text, Tone::Note);
+            }
             Action::Type => {
-                self.show(View::Output);
+                match layout::output_beside(self) {
+                    Some(_) => self.zoomed = false,
+                    None => self.show(View::Output),
+                }
                 if self.has_program() {
                     self.focus = Focus::Program;
                     let back = self.key_for(Action::Release);
@@ -139,6 +164,19 @@ impl App {
                     self.focus = Focus::List;
                     self.say("keys are yours again", Tone::Note);
                 }
+            }
+            Action::Clock => {
+                let Some(clock) = self.clock() else {
+                    self.say("the trace does not say when it began", Tone::Note);
+                    return;
+                };
+                self.times = self.times.other();
+                let text = match self.times {
+                    Times::Clock => format!("times of day, {}", clock.zone()),
+                    Times::SinceStart => "seconds since the trace began".to_owned(),
+                };
+                self.say(text, Tone::Note);
+                self.refresh_why();
             }
             Action::Theme => {
                 self.theme = self.theme.next();

@@ -10,7 +10,7 @@ mod moving;
 mod places;
 mod searching;
 
-use std::{collections::HashSet, sync::Arc};
+use std::{borrow::Cow, collections::HashSet, sync::Arc};
 
 use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 use jittrace_model::{
@@ -20,9 +20,10 @@ use jittrace_model::{
 };
 
 use crate::{
+    clock::{self, Clock, Times},
     filter::Filter,
     keys::{Action, Front},
-    layout::{self, Areas, Layout},
+    layout::{self, Areas, Layout, OutputPlace},
     list::List,
     overlay::Overlay,
     settings::Settings,
@@ -212,6 +213,8 @@ pub struct Setup {
     pub trace: String,
     /// Keys and layout.
     pub settings: Settings,
+    /// Seconds that the clock of whoever looks is ahead of UTC.
+    pub ahead_of_utc: i32,
 }
 
 /// The state of the screen.
@@ -270,6 +273,10 @@ pub struct App {
     filters: Vec<String>,
     /// Percent of the screen that the pane of evidence takes.
     pub share: u16,
+    /// Where the launched program's terminal stands.
+    pub output: OutputPlace,
+    /// How moments are told.
+    pub times: Times,
     /// A sentence for the bottom line, and when it goes away.
     pub notice: Option<(String, Tone, u64)>,
     /// How far the trace is.
@@ -308,6 +315,8 @@ impl App {
             theme: setup.theme,
             layout: setup.settings.layout,
             share: setup.settings.share,
+            output: setup.settings.output,
+            times: setup.settings.times,
             overlay: setup.settings.problem.clone().map(Overlay::Told),
             setup,
             header,
@@ -377,6 +386,26 @@ impl App {
     /// The first key that does something where keys go now.
     pub fn key_for(&self, action: Action) -> &str {
         self.setup.settings.keys.key(self.front(), action)
+    }
+
+    /// The clock of the trace, where it is known.
+    pub fn clock(&self) -> Option<Clock> {
+        Clock::of(self.header.started_unix_ns, self.setup.ahead_of_utc)
+    }
+
+    /// A moment of the trace as lists tell it.
+    pub fn moment_text(&self, t: u64) -> String {
+        clock::moment(t, self.clock().filter(|_| self.times == Times::Clock))
+    }
+
+    /// The columns that every process id fits in, and every moment, and what is said above the moments: `since_start`,
+    /// unless they are times of day.
+    pub(crate) fn widths<'a>(&self, since_start: &'a str) -> (usize, usize, Cow<'a, str>) {
+        let (pid, moment) = self.store.widths();
+        match self.clock().filter(|_| self.times == Times::Clock) {
+            Some(clock) => (pid, clock::TIME, Cow::Owned(clock.zone())),
+            None => (pid, moment, Cow::Borrowed(since_start)),
+        }
     }
 
     /// Where everything is on the screen.

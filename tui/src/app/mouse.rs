@@ -30,7 +30,9 @@ impl App {
             return;
         }
         if let Some(by) = wheel {
-            if areas.why.is_some_and(within) {
+            if areas.output.is_some_and(within) {
+                self.screen.scroll(-by);
+            } else if areas.why.is_some_and(within) {
                 let focus = std::mem::replace(&mut self.focus, Focus::Why);
                 self.step(by);
                 self.focus = focus;
@@ -60,6 +62,10 @@ impl App {
         }
         if let Some(view) = layout::tab_at(self, column, row) {
             self.show(view);
+            return;
+        }
+        if areas.output.is_some_and(within) {
+            self.act(Action::Type, effects);
             return;
         }
         if let Some(why) = areas.why.filter(|a| within(*a)) {

@@ -76,6 +76,7 @@ impl App {
             store: &self.store,
             process: self.process,
             expanded,
+            clock: self.clock(),
             live: !self.progress.complete,
         }
     }

@@ -89,10 +89,14 @@ pub enum Action {
     Export,
     /// Switch between bars and list.
     Timeline,
+    /// The launched program's terminal beside every view, or in a view of its own.
+    OutputBeside,
     /// Give keys to the launched program.
     Type,
     /// Take the keys back from the launched program.
     Release,
+    /// Moments as of the clock, or since the trace began.
+    Clock,
     /// Another look.
     Theme,
     /// All actions by name.
@@ -153,8 +157,10 @@ const NAMES: &[(Action, &str)] = &[
     (Action::CopyMarkdown, "copy-markdown"),
     (Action::Export, "write"),
     (Action::Timeline, "timeline"),
+    (Action::OutputBeside, "output-beside"),
     (Action::Type, "type-into-program"),
     (Action::Release, "release-keys"),
+    (Action::Clock, "clock"),
     (Action::Theme, "next-look"),
     (Action::Palette, "palette"),
     (Action::Help, "help"),

@@ -435,6 +435,21 @@ pub const BINDINGS: &[Binding] = &[
     ),
     bind(
         Everywhere,
+        "o",
+        A::OutputBeside,
+        "",
+        "the program's terminal beside the view, or in Output alone",
+    ),
+    bind(Everywhere, "i", A::Type, "", "give keys to the program"),
+    bind(
+        Everywhere,
+        "c",
+        A::Clock,
+        "",
+        "times of day, or seconds since the trace began",
+    ),
+    bind(
+        Everywhere,
         "T",
         A::Theme,
         "",

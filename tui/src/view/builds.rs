@@ -9,7 +9,7 @@ use jittrace_model::{EventId, report::Build};
 use ratatui::text::Line;
 
 use super::{Columns, tree::TreeRow};
-use crate::{app::App, snapshot::Snapshot, subject::Subject, text, theme::Tone};
+use crate::{app::App, clock::Times, snapshot::Snapshot, subject::Subject, text, theme::Tone};
 
 /// The orders in which builds can stand.
 pub const SORTS: [&str; 3] = ["as a tree", "slowest first", "by tool"];
@@ -203,10 +203,9 @@ fn output_width(width: usize) -> Option<usize> {
 }
 
 /// The marks of the time axis: each a column and a label, the first at the start, the last at the end.
-fn axis(start: u64, span: u64, room: usize) -> Vec<(usize, String)> {
+fn axis(first: String, span: u64, room: usize) -> Vec<(usize, String)> {
     const APART: usize = 14;
     const SECOND: u64 = 1_000_000_000;
-    let first = format!("{} s", text::moment(start));
     let last = format!("+{}", text::duration(span));
     let last_at = room.saturating_sub(text::width(&last));
     let marks = (room / APART).max(1) as u64;
@@ -245,7 +244,11 @@ pub fn head(app: &App, width: usize) -> Line<'static> {
         let facts = &app.snapshot.builds;
         let span = facts.until(app).saturating_sub(facts.start);
         let mut used = 0;
-        for (column, label) in axis(facts.start, span, out.room()) {
+        let first = match app.times {
+            Times::Clock => app.moment_text(facts.start),
+            Times::SinceStart => format!("{} s", text::moment(facts.start)),
+        };
+        for (column, label) in axis(first, span, out.room()) {
             out.push(" ".repeat(column.saturating_sub(used)), Tone::Plain);
             used = column + text::width(&label);
             out.rest(&label, Tone::Dim);
@@ -480,7 +483,7 @@ mod tests {
     fn marks_of_the_axis_are_round_and_never_overlap() {
         const SECOND: u64 = 1_000_000_000;
         let labels = |span: u64, room: usize| {
-            axis(3 * SECOND, span, room)
+            axis("3.000 s".to_owned(), span, room)
                 .into_iter()
                 .map(|(_, label)| label)
                 .collect::<Vec<_>>()
@@ -495,7 +498,7 @@ mod tests {
         for span in [1, 999, 7_000_000, 3 * SECOND, 500 * SECOND, 90_000 * SECOND] {
             for room in 0..200 {
                 let mut end = 0;
-                for (at, label) in axis(0, span, room) {
+                for (at, label) in axis("0.000 s".to_owned(), span, room) {
                     assert!(at >= end, "{span} in {room}");
                     end = at + text::width(&label) + 1;
                 }

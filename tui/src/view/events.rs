@@ -241,8 +241,8 @@ pub fn subject(app: &App, at: usize) -> Option<Subject> {
 /// The titles.
 pub fn head(app: &App, width: usize) -> Line<'static> {
     let mut out = Columns::new(app, width);
-    let (pid, moment) = app.store.widths();
-    out.right("time", moment + 1, Tone::Dim);
+    let (pid, moment, title) = app.widths("time");
+    out.right(&title, moment + 1, Tone::Dim);
     out.right("pid", pid, Tone::Dim);
     if width >= 110 {
         out.cell("program", 12, Tone::Dim);
@@ -306,8 +306,8 @@ pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
     let mark = app.store.mark(row.first as usize)?;
     let event = app.store.event(row.first as usize);
     let mut out = Columns::new(app, width);
-    let (pid_width, moment) = app.store.widths();
-    out.right(&text::moment(mark.t), moment + 1, Tone::Dim);
+    let (pid_width, moment, _) = app.widths("");
+    out.right(&app.moment_text(mark.t), moment + 1, Tone::Dim);
     // Facts belong to no process.
     let pid = match mark.pid {
         0 => String::new(),

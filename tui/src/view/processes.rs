@@ -47,9 +47,9 @@ pub fn subject(app: &App, at: usize) -> Option<Subject> {
 /// The titles.
 pub fn head(app: &App, width: usize) -> Line<'static> {
     let mut out = Columns::new(app, width);
-    let (pid, moment) = app.store.widths();
+    let (pid, moment, title) = app.widths("start");
     out.right("pid", pid + 1, Tone::Dim);
-    out.right("start", moment + 1, Tone::Dim);
+    out.right(&title, moment + 1, Tone::Dim);
     out.right("time", 8, Tone::Dim);
     out.cell("state", 10, Tone::Dim);
     if width >= 100 {
@@ -91,9 +91,9 @@ pub fn line(app: &App, at: usize, width: usize) -> Option<Line<'static>> {
     let row = app.rows.processes.get(at)?;
     let process = app.snapshot.processes.get(row.at)?;
     let mut out = Columns::new(app, width);
-    let (pid, moment) = app.store.widths();
+    let (pid, moment, _) = app.widths("");
     out.right(&process.pid.to_string(), pid + 1, Tone::Plain);
-    out.right(&text::moment(process.start), moment + 1, Tone::Dim);
+    out.right(&app.moment_text(process.start), moment + 1, Tone::Dim);
     // The end of a process that was not followed may not have been seen: then its time says nothing.
     let unseen = process.end.is_none() && process.not_followed.is_some();
     let end = process.end.unwrap_or(app.moment());

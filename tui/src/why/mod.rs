@@ -24,6 +24,7 @@ use running::*;
 use telling::*;
 
 use crate::{
+    clock::Clock,
     snapshot::Snapshot,
     store::Store,
     subject::Subject,
@@ -119,8 +120,20 @@ pub struct Evidence<'a> {
     pub process: Option<u32>,
     /// Nothing is left out.
     pub expanded: bool,
+    /// By which moments are times of day.
+    pub clock: Option<Clock>,
     /// There will be more events: what has no end may still run.
     pub live: bool,
+}
+
+impl Evidence<'_> {
+    /// A moment, since the trace began and by the clock.
+    pub(super) fn moment(&self, t: u64) -> String {
+        match self.clock {
+            Some(clock) => format!("{} s ({})", text::moment(t), clock.date_time(t)),
+            None => format!("{} s", text::moment(t)),
+        }
+    }
 }
 
 /// The title of a chain.

@@ -47,18 +47,18 @@ pub(super) fn process(evidence: &Evidence<'_>, id: EventId, links: &mut Vec<Link
     };
     let life = match row.end {
         Some(end) => format!(
-            "{began} {} s, for {}",
-            text::moment(row.start),
+            "{began} {}, for {}",
+            evidence.moment(row.start),
             text::duration(end.saturating_sub(row.start))
         ),
         None if row.replaced_by.is_some() => format!(
-            "{began} {} s, then ran another program",
-            text::moment(row.start)
+            "{began} {}, then ran another program",
+            evidence.moment(row.start)
         ),
         None if evidence.live && row.not_followed.is_none() => {
-            format!("{began} {} s, still running", text::moment(row.start))
+            format!("{began} {}, still running", evidence.moment(row.start))
         }
-        None => format!("{began} {} s, no end seen", text::moment(row.start)),
+        None => format!("{began} {}, no end seen", evidence.moment(row.start)),
     };
     links.push(Link::new("life", life));
     if let Some(exit) = row.exit {

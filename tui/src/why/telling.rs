@@ -2,7 +2,7 @@
 
 use jittrace_model::{EventId, event::Body, report::Finding};
 
-use crate::{subject::Subject, summary, text, theme::Tone, view::findings};
+use crate::{subject::Subject, summary, theme::Tone, view::findings};
 
 use super::*;
 
@@ -88,12 +88,19 @@ pub(super) fn event(evidence: &Evidence<'_>, id: EventId, links: &mut Vec<Link>)
     links.push(Link::new(
         "at",
         format!(
-            "{} s, seen by {}, thread {}",
-            text::moment(found.t),
+            "{}, seen by {}, thread {}",
+            evidence.moment(found.t),
             found.source.word(),
             found.tid
         ),
     ));
+    if matches!(found.body, Body::Exec(_) | Body::ExecFailed(_))
+        && let Some(process) = evidence.snapshot.process_at(found.pid, found.t)
+        && let Some(row) = evidence.snapshot.processes.get(process)
+        && !row.cwd.is_empty()
+    {
+        links.push(Link::new("in", row.cwd.clone()).copies(row.cwd.clone()));
+    }
     if let Some(same) = found.same_as {
         links.push(Link::new("same as", format!("#{same}")).event(same));
     }
