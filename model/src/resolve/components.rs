@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 
 use super::{
     asker::{self, Asker},
+    headers,
     tool::{self, Kind},
 };
 use crate::{
@@ -216,19 +217,16 @@ impl Gathered<'_> {
                 .map(|p| asker::of_process(self.model, p))
                 .unwrap_or_default(),
         };
-        let decided = process
-            .and_then(|p| tool::under_nvcc(self.model, p))
-            .map(|nvcc| format!("include directory of {}", nvcc.program));
+        let fact = self.model.file(&access.path).map(|f| &f.what);
+        let (rule, rule_detail) = process
+            .map(|p| headers::rule(self.model, p, &access.path, fact))
+            .unwrap_or_default();
         self.add(
             &asker,
             "headers",
             Resolved {
-                rule: if decided.is_some() {
-                    Rule::ToolRelative
-                } else {
-                    Rule::Unknown
-                },
-                rule_detail: decided.unwrap_or_default(),
+                rule,
+                rule_detail,
                 requested_by: process.map(|p| p.program.clone()),
                 events: vec![seen.id],
                 pids: vec![seen.pid],

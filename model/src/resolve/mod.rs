@@ -7,6 +7,7 @@ pub mod asker;
 mod builds;
 mod caches;
 mod components;
+mod headers;
 pub mod tool;
 mod toolkits;
 
