@@ -2,7 +2,10 @@
 
 use std::{path::Path, process::Command, time::Duration};
 
-use jittrace_model::report::{Confidence, Report, Severity};
+use jittrace_model::{
+    event::Rule,
+    report::{Confidence, Report, Severity},
+};
 use jittrace_tests::{finish, jittrace};
 
 fn report(name: &str) -> Report {
@@ -25,10 +28,12 @@ fn report(name: &str) -> Report {
 #[test]
 fn each_trace_gives_its_verdict_and_the_healthy_ones_none() {
     // Name, the primary finding above a note, and words that its cause must have.
-    let cases: [(&str, Option<&str>, &[&str]); 12] = [
+    let cases: [(&str, Option<&str>, &[&str]); 14] = [
         ("attach", None, &[]),
         ("serve-launch", None, &[]),
         ("serve-attach", None, &[]),
+        ("serve-beside", None, &[]),
+        ("serve-frames", None, &[]),
         (
             "both-sources",
             Some("nvcc-differs-from-built-for"),
@@ -90,7 +95,7 @@ fn each_trace_gives_its_verdict_and_the_healthy_ones_none() {
             "{name}"
         );
         // The attached processes had asked the driver before jittrace came.
-        if !name.ends_with("attach") {
+        if !matches!(name, "attach" | "serve-attach" | "serve-frames") {
             assert_eq!(report.driver.cuda.as_deref(), Some("13.0"), "{name}");
         }
     }
@@ -133,6 +138,42 @@ fn a_real_build_on_a_gpu_machine_is_a_tree() {
                     .all(|b| b.archs == ["sm_90a"] && b.parent.is_some()),
             "{name}: {ptxas:?}"
         );
+    }
+}
+
+/// What root gets: a launch with the kernel beside the shim, and an attach that reads Python frames from outside. Whoever
+/// starts a compiler is named in both, the Triton that the server imports as well as its FlashInfer.
+#[test]
+fn who_built_is_told_with_and_without_the_shim() {
+    for name in ["serve-beside", "serve-frames"] {
+        let report = report(name);
+        let by = |component: &str, part: &str| {
+            let found = report.components.iter().find(|c| c.name == component);
+            let all = found.and_then(|c| c.resolved.get(part));
+            all.and_then(|all| all.first())
+                .unwrap_or_else(|| panic!("{name}: {component} has no {part}"))
+        };
+        for (component, part, version) in [
+            ("flashinfer", "nvcc", "13.0.88"),
+            ("sglang", "nvcc", "13.0.88"),
+            ("triton", "ptxas", "12.8.93"),
+            ("triton", "headers", "12.8"),
+        ] {
+            let resolved = by(component, part);
+            let version_of = resolved.version.as_deref();
+            assert_eq!(version_of, Some(version), "{name}: {component} {part}");
+        }
+        assert_eq!(by("triton", "headers").rule, Rule::Bundled, "{name}");
+        for (component, part, place) in [
+            ("flashinfer", "nvcc", "flashinfer/jit/cpp_ext.py"),
+            ("triton", "ptxas", "triton/"),
+        ] {
+            let asker = by(component, part).requested_by.as_deref();
+            assert!(
+                asker.is_some_and(|a| a.contains(place)),
+                "{name}: {asker:?}"
+            );
+        }
     }
 }
 
