@@ -120,6 +120,8 @@ fn a_run_that_comes_again_says_what_it_said_once() {
         "nokernel-cubin",
         "triton",
         "attach",
+        "serve-beside",
+        "serve-frames",
     ] {
         let once = runs(name, 1, usize::MAX);
         let length = once.entries();
