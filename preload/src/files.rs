@@ -282,6 +282,9 @@ fn path_was_read(errno: c_int) -> bool {
         errno,
         libc::ENOENT
             | libc::EACCES
+            | libc::EPERM
+            | libc::ENXIO
+            | libc::ENODEV
             | libc::EEXIST
             | libc::ENOTDIR
             | libc::ELOOP

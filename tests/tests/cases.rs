@@ -428,6 +428,36 @@ const TRACKERS: &[Case] = &[
     ] },
 ];
 
+/// What the machine around the program lacks: a service of the driver, a GPU, a part of the driver, a permission.
+#[rustfmt::skip]
+const MACHINES: &[Case] = &[
+    Case { script: "s71-driver-needs-a-service", runs: &[
+        (1, finds(&["driver-not-ready"], &["cuInit answered 802", "fabric manager", "nvidia-fabricmanager", "580.126.20", "$W/drv/libcuda.so.1"])),
+        (2, finds(&["driver-not-ready"], &["went on without a GPU"])),
+        (3, Silent),
+        (4, Silent),
+        (5, finds(&["mps-unavailable"], &["805", "CUDA_MPS_PIPE_DIRECTORY=$W/mps"])),
+        (6, finds(&["nvml-driver-mismatch"], &["nvmlInit_v2 answered 18", "$W/drv/libnvidia-ml.so.1", "580.126.20"])),
+        (7, Silent),
+    ] },
+    Case { script: "s72-no-gpu-to-be-seen", runs: &[
+        (1, finds(&["gpu-not-visible"], &["CUDA_VISIBLE_DEVICES=4,5", "cuInit answered 100", "No CUDA GPUs are available", "nvidia-smi -L"])),
+        (2, Silent),
+        (3, Silent),
+        (4, Silent),
+    ] },
+    Case { script: "s73-driver-cannot-compile", runs: &[
+        (1, finds(&["ptx-compiler-missing"], &["221", "libnvidia-ptxjitcompiler.so.1", "580.65.06", "$W/drv", "NVIDIA_DRIVER_CAPABILITIES"])),
+        (2, Silent),
+    ] },
+    Case { script: "s74-tool-is-not-to-be-run", runs: &[
+        (1, finds(&["build-tool-missing"], &["ptxas: permission denied (EACCES)", "chmod +x site-packages/triton/backends/nvidia/bin/ptxas"])),
+        (2, Silent),
+        (3, finds(&["build-tool-missing"], &["NVCC_PREPEND_FLAGS=-ccbin=$W/gone", "Let NVCC_PREPEND_FLAGS name a file that is there"])),
+        (4, Silent),
+    ] },
+];
+
 /// Runs in which something looks odd and nothing is wrong.
 #[rustfmt::skip]
 const HEALTHY: &[(&str, usize)] = &[
@@ -450,6 +480,15 @@ fn a_build_that_ran_since_its_source_is_newer_says_so() {
         .collect();
     let newer = "rebuilt since $W/src/page.cu is newer than $W/out/page.o, by 1 h 30 min";
     assert_eq!(why, [None, Some(newer.to_owned()), None]);
+}
+
+#[test]
+fn what_the_machine_lacks_is_told() {
+    let mut failures = Vec::new();
+    for case in MACHINES {
+        play(case, &mut failures);
+    }
+    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
 }
 
 #[test]

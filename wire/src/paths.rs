@@ -19,6 +19,8 @@ pub enum Interest {
     Tool,
     /// Memory map of the process: how some packages decide what is loaded.
     Maps,
+    /// A device node by which the driver reaches a GPU.
+    Device,
 }
 
 impl Interest {
@@ -34,6 +36,7 @@ impl Interest {
             Interest::Library => "library",
             Interest::Tool => "tool",
             Interest::Maps => "maps",
+            Interest::Device => "device",
         }
     }
 }
@@ -90,6 +93,9 @@ const TOOLS: &[&str] = &[
     "ninja",
 ];
 
+/// What every use of a GPU opens; that of WSL is the last. The nodes of single GPUs tell nothing more.
+const DEVICES: &[&str] = &["/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/dxg"];
+
 /// Whether a lock guards a build. torch's is a file `lock` in whatever directory TORCH_EXTENSIONS_DIR names.
 fn is_build_lock(path: &[u8], name: &[u8]) -> bool {
     const PLACES: &[&str] = &["extension", "jit", "build"];
@@ -134,6 +140,9 @@ pub fn interest(path: &[u8]) -> Option<Interest> {
     }
     if TOOLS.iter().any(|tool| tool.as_bytes() == name) {
         return Some(Interest::Tool);
+    }
+    if DEVICES.iter().any(|device| device.as_bytes() == path) {
+        return Some(Interest::Device);
     }
     if name == b"maps" && path.starts_with(b"/proc/") {
         return Some(Interest::Maps);

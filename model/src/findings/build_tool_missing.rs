@@ -8,13 +8,15 @@ use std::collections::HashMap;
 
 use super::{
     Draft, View,
-    words::{directory, few, name},
+    words::{directory, errno_words, few, name},
 };
 use crate::{
-    event::ExecFailed,
+    event::{EventId, ExecFailed},
     fold::{ProcessIndex, Seen},
     resolve::{asker, tool::Kind},
 };
+
+const EACCES: i32 = 13;
 
 /// Programs whose absence stops a build.
 const TOOLS: &[&str] = &[
@@ -152,6 +154,11 @@ fn by_exec(
         first.what.caller.as_ref(),
         first.process,
     );
+    // There, and not to be run: that says more than the directories of PATH which have none.
+    let unstartable = failures
+        .iter()
+        .copied()
+        .find(|f| f.what.path.contains('/') && f.what.errno == EACCES);
     let image = view.model.process(process)?;
     let mut searched: Vec<&str> = failures
         .iter()
@@ -174,10 +181,13 @@ fn by_exec(
     let mut draft = Draft::error("build-tool-missing")
         .component(&asker.component)
         .title(format!("{} could not start {tool}", asker.component))
-        .cause(if by_path {
+        .cause(if unstartable.is_some() || by_path {
+            let failure = unstartable.unwrap_or(first);
             format!(
-                "{} could not start {}: there is no such file.",
-                asker.component, first.what.path
+                "{} could not start {}: {}.",
+                asker.component,
+                failure.what.path,
+                errno_words(failure.what.errno)
             )
         } else {
             format!(
@@ -193,7 +203,11 @@ fn by_exec(
     for failure in failures.iter().take(8) {
         draft = draft.evidence(
             failure.id,
-            format!("exec of {} gave ENOENT", failure.what.path),
+            format!(
+                "exec of {} gave {}",
+                failure.what.path,
+                errno_words(failure.what.errno)
+            ),
         );
     }
     if let Some(message) = complaint {
@@ -201,6 +215,31 @@ fn by_exec(
     }
     if let Some(event) = failed.and_then(|p| view.exit_event(p.index)) {
         draft = draft.evidence(event, "the process failed".to_owned());
+    }
+    if let Some(failure) = unstartable {
+        let path = &failure.what.path;
+        return Some(
+            draft
+                .remedy(format!(
+                    "Let {path} be run: chmod +x {path}, or install it again if copying or unpacking took its permission. A file system that is mounted noexec refuses it as well."
+                ))
+                .proven(),
+        );
+    }
+    if let Some((event, setting)) = by_path
+        .then(|| setting_that_names(view, process, &first.what.path))
+        .flatten()
+    {
+        return Some(
+            draft
+                .cause(format!("{setting} names it."))
+                .evidence(event, format!("the environment at its start: {setting}"))
+                .remedy(format!(
+                    "Let {} name a file that is there, or unset it.",
+                    setting.split('=').next().unwrap_or_default()
+                ))
+                .proven(),
+        );
     }
     let root = super::toolkit_mixed::root_of(&first.what.path);
     if by_path && matches!(Kind::of(tool), Some(Kind::CudaTool | Kind::Ptxas)) {
@@ -216,6 +255,22 @@ fn by_exec(
         return Some(draft.proven());
     }
     Some(remedy(view, draft, process, tool).proven())
+}
+
+/// The variable of a process, or of one above it, whose value has this path in it.
+fn setting_that_names(
+    view: &View<'_>,
+    process: ProcessIndex,
+    path: &str,
+) -> Option<(EventId, String)> {
+    view.line(process).find_map(|image| {
+        let environment = &image.env;
+        environment
+            .iter()
+            .filter(|(name, _)| !matches!(name.as_str(), "PATH" | "LD_LIBRARY_PATH" | "_"))
+            .find(|(_, value)| value.split([' ', '=', '"', '\'']).any(|word| word == path))
+            .map(|(name, value)| (image.id, format!("{name}={value}")))
+    })
 }
 
 /// `sh: 1: ninja: not found`, where the shell looked through PATH without an exec.

@@ -13,9 +13,8 @@ use std::{
 
 use super::{
     Draft, View,
-    ptxas_override::errno_words,
     view::Tool,
-    words::{count, directory, duration, name},
+    words::{count, directory, duration, errno_words, name},
 };
 use crate::{
     event::{FileAccess, FileOp},

@@ -5,7 +5,10 @@
 
 use std::sync::Arc;
 
-use super::{Draft, View, ptxas_override::errno_words, words::directory};
+use super::{
+    Draft, View,
+    words::{directory, errno_words},
+};
 use crate::{
     component,
     event::{FileAccess, FileOp},
@@ -28,6 +31,7 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
         if !writes
             || !NOT_WRITABLE.contains(&access.what.errno)
             || is_python_cache(&access.what.path)
+            || access.what.path.starts_with("/dev/")
         {
             continue;
         }

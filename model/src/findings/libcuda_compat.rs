@@ -7,7 +7,7 @@
 use super::{
     Draft, View,
     aftermath::Aftermath,
-    words::{directory, library_rule},
+    words::{directory, library_rule, name},
 };
 use crate::{
     event::{Outcome, Rule},
@@ -27,15 +27,15 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
         .collect()
 }
 
-/// The release in a real file's name: 575.57.08 of `libcuda.so.575.57.08`.
-fn release_of(view: &View<'_>, path: &str, realpath: &str) -> Option<DriverRelease> {
+/// The release in the real name of a file of the driver: 575.57.08 of `libcuda.so.575.57.08`.
+pub(super) fn release_of(view: &View<'_>, path: &str, realpath: &str) -> Option<DriverRelease> {
     let real = if realpath.is_empty() {
         view.real(path)
     } else {
         realpath
     };
     [real, path].iter().find_map(|p| {
-        let (_, release) = p.rsplit_once("libcuda.so.")?;
+        let (_, release) = name(p).split_once(".so.")?;
         DriverRelease::parse(release)
     })
 }
@@ -189,9 +189,8 @@ fn compat(view: &View<'_>, library: &Seen<Loaded>) -> Option<Draft> {
     ))
 }
 
-/// Answers of a driver that cannot reach the GPU: invalid device context, not initialized, no device, system not ready,
-/// unknown (cuda.h).
-const UNREACHABLE: &[i64] = &[3, 100, 101, 802, 999];
+/// Answers of a driver that cannot reach the GPU: invalid device context, not initialized, no device, unknown (cuda.h).
+const UNREACHABLE: &[i64] = &[3, 100, 101, 999];
 
 /// A driver library that reaches no GPU while another one came later in the search: a Linux driver inside WSL, the
 /// image's own driver beside the host's.
@@ -201,6 +200,9 @@ fn without_gpu(view: &View<'_>, library: &Seen<Loaded>) -> Option<Draft> {
         c.process == library.process
             && c.what.function == "cuInit"
             && c.what.result.is_some_and(|r| UNREACHABLE.contains(&r))
+            && !library
+                .process
+                .is_some_and(|p| super::gpu_not_visible::is_explained(view, p, c.t))
     })?;
     let failed = library.process.and_then(|p| view.failed_line(p));
     let (other, event) = loser(view, library)?;

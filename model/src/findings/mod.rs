@@ -31,7 +31,9 @@ mod cudart_not_found;
 mod cudart_stub;
 mod cudart_twice;
 mod cudnn_mixed;
+mod driver_service;
 mod driver_too_old;
+mod gpu_not_visible;
 mod handed_over;
 mod host_compiler;
 mod libcuda_compat;
@@ -45,6 +47,7 @@ mod nvjitlink_nvrtc;
 mod nvrtc_builtins;
 mod nvrtc_headers;
 mod provider;
+mod ptx_compiler_missing;
 mod ptx_driver;
 mod ptxas_override;
 mod ptxas_ptx;
@@ -98,6 +101,9 @@ const KINDS: &[Find] = &[
     ptx_driver::find,
     no_kernel_image::find,
     driver_too_old::find,
+    driver_service::find,
+    gpu_not_visible::find,
+    ptx_compiler_missing::find,
     cache_unwritable::find,
     build_lock_stale::find,
     cache_contended::find,

@@ -8,6 +8,7 @@
 use super::{
     Draft, View,
     view::{Tool, exit_words, is_failure},
+    words::errno_words,
 };
 use crate::{
     component,
@@ -156,27 +157,4 @@ fn ignored(
         _ => draft,
     };
     Some(draft)
-}
-
-/// An error number in words.
-pub(super) fn errno_words(errno: i32) -> &'static str {
-    match errno {
-        1 => "not permitted (EPERM)",
-        2 => "no such file (ENOENT)",
-        8 => "not an executable (ENOEXEC)",
-        11 => "try again (EAGAIN)",
-        13 => "permission denied (EACCES)",
-        16 => "busy (EBUSY)",
-        17 => "it exists (EEXIST)",
-        20 => "not a directory (ENOTDIR)",
-        21 => "is a directory (EISDIR)",
-        26 => "being written (ETXTBSY)",
-        28 => "no space left (ENOSPC)",
-        30 => "read-only file system (EROFS)",
-        39 => "directory not empty (ENOTEMPTY)",
-        40 => "too many symbolic links (ELOOP)",
-        116 => "stale file handle (ESTALE)",
-        122 => "quota exceeded (EDQUOT)",
-        _ => "an error",
-    }
 }

@@ -4,7 +4,10 @@
 //! Proof: the value in the environment and a failed exec, look-up or sentence whose path is made of that value. Silent
 //! when nothing that used the value failed; a trailing slash is harmless.
 
-use super::{Draft, View, ptxas_override::errno_words, words::quoted};
+use super::{
+    Draft, View,
+    words::{errno_words, quoted},
+};
 use crate::{fold::Process, resolve::asker, resolve::tool::under};
 
 /// Variables that name the root of one toolkit.
