@@ -456,6 +456,36 @@ const MACHINES: &[Case] = &[
         (3, finds(&["build-tool-missing"], &["NVCC_PREPEND_FLAGS=-ccbin=$W/gone", "Let NVCC_PREPEND_FLAGS name a file that is there"])),
         (4, Silent),
     ] },
+    Case { script: "s75-library-found-and-unusable", runs: &[
+        (1, finds(&["library-unusable"], &["$W/img/libcuda.so.1", "The file is empty", "$W/host/libcuda.so.1", "Remove $W/img/libcuda.so.1 from the image"])),
+        (2, Silent),
+        (3, finds(&["library-unusable"], &["$W/arm/libcudart.so.13", "another machine"])),
+        (4, Silent),
+    ] },
+    Case { script: "s76-extension-of-another-torch", runs: &[
+        (1, finds(&["extension-abi-mismatch"], &["$W/site-packages/flash_attn_2_cuda.so", "flash-attn 2.5.7", "c10::cuda::SetDevice", "site-packages/torch/lib/libc10.so", "torch 2.8.0+cu128", "flash-attn for torch 2.8"])),
+        (2, Silent),
+        (3, Silent),
+        (4, finds(&["extension-abi-mismatch"], &["$W/.cache/torch_extensions/py312_cu128/ext/ext.so", "from a cache", "Delete $W/.cache/torch_extensions/py312_cu128/ext"])),
+    ] },
+    Case { script: "s77-asked-for-by-a-bare-name", runs: &[
+        (1, finds(&["library-not-found"], &["libcudnn_cnn_infer.so.8 needs libnvrtc.so", "development name", "ln -s $W/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12"])),
+        (2, Silent),
+        (3, finds(&["library-not-found"], &["libnvshmem_host.so.3 needs nvshmem_bootstrap_uid.so.3", "Put $W/site-packages/nvidia/nvshmem/lib on LD_LIBRARY_PATH"])),
+        (4, Silent),
+        (5, Silent),
+        (6, Silent),
+        (7, finds(&["library-not-found"], &["libnvidia-ml.so.1", "NVIDIA_DRIVER_CAPABILITIES"])),
+        (8, Silent),
+    ] },
+    Case { script: "s78-older-libstdcxx", runs: &[
+        (1, finds(&["library-shadowed-by-ld-library-path"], &["$W/conda/lib/libstdc++.so.6", "GLIBCXX_3.4.32", "fused_adam.so", "$W/sys/libstdc++.so.6"])),
+        (2, Silent),
+    ] },
+    Case { script: "s79-file-of-two-wheels", runs: &[
+        (1, finds(&["library-not-found"], &["libcudnn.so.9", "libtorch_cuda.so", "RECORD names $W/site-packages/nvidia/cudnn/lib/libcudnn.so.9", "pip install --force-reinstall --no-deps nvidia-cudnn-cu12==9.13.0.50"])),
+        (2, Silent),
+    ] },
 ];
 
 /// Runs in which something looks odd and nothing is wrong.

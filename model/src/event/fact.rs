@@ -220,6 +220,9 @@ pub struct DirectoryFact {
     /// Whether the traced user may write there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writable: Option<bool>,
+    /// The file system is mounted so that nothing on it may be executed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub noexec: bool,
 }
 
 /// What a cache artefact was built with.

@@ -216,9 +216,21 @@ pub struct LibraryFailed {
     /// Path of the object that needs `missing`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing_for: Option<String>,
+    /// A place of the search that an installed distribution claims, and where nothing is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claimed: Option<Claimed>,
     /// Python code that asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub python: Vec<Frame>,
+}
+
+/// A file that a distribution's RECORD names.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Claimed {
+    /// The file.
+    pub path: String,
+    /// The distribution.
+    pub distribution: String,
 }
 
 /// A library was unmapped again.

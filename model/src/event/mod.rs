@@ -20,8 +20,8 @@ pub use fact::{
 pub use file::{FileAccess, FileOp};
 pub use json::EventError;
 pub use library::{
-    Candidate, Explanation, LibraryFailed, LibraryLoaded, LibraryRequest, LibraryUnloaded, Outcome,
-    Rule,
+    Candidate, Claimed, Explanation, LibraryFailed, LibraryLoaded, LibraryRequest, LibraryUnloaded,
+    Outcome, Rule,
 };
 pub use process::{Exec, ExecFailed, ProcessExit, ProcessStart};
 

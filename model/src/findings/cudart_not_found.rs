@@ -7,9 +7,13 @@
 use super::{
     Draft, View,
     provider::{self, Failure, Reason},
-    words::{name, places, quoted},
+    words::{directory, name, places, quoted},
 };
-use crate::{report::Severity, resolve::asker, toolkit::Part};
+use crate::{
+    report::Severity,
+    resolve::{absolute, asker},
+    toolkit::Part,
+};
 
 pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
     let failures = provider::failures(view);
@@ -42,16 +46,16 @@ fn missing(view: &View<'_>, failure: &Failure<'_>) -> Option<Draft> {
         _ => return None,
     };
     let part = Part::of_file_name(&wanted);
-    // libcuda and the builtins have kinds of their own; what is no toolkit library is none of ours.
+    // libcuda, the builtins and the driver's compiler have kinds of their own.
     if matches!(
         part,
-        Part::Other
-            | Part::Libcuda
-            | Part::Nvml
-            | Part::NvrtcBuiltins
-            | Part::Ptxjitcompiler
-            | Part::CudartStub
+        Part::Libcuda | Part::NvrtcBuiltins | Part::Ptxjitcompiler | Part::CudartStub
     ) {
+        return None;
+    }
+    let beside = beside_the_asker(view, failure, &wanted);
+    // What is no toolkit's is none of ours, but for a part of a package that lies beside whoever asked for it.
+    if part == Part::Other && beside.is_none() {
         return None;
     }
     let mut severity = provider::severity(view, failure)?;
@@ -71,6 +75,15 @@ fn missing(view: &View<'_>, failure: &Failure<'_>) -> Option<Draft> {
             Some(said) if is_complaint(&said.what.text) => Severity::Warning,
             None if failed
                 && provider::ended_over(view, failure.process, failure.t, &failure.object) =>
+            {
+                Severity::Error
+            }
+            None if provider::ended_over_a_plugin(view, failure)
+                && (beside.is_some()
+                    || view
+                        .loaded_part(failure.process, part.name())
+                        .next()
+                        .is_some()) =>
             {
                 Severity::Error
             }
@@ -95,7 +108,8 @@ fn missing(view: &View<'_>, failure: &Failure<'_>) -> Option<Draft> {
     } else {
         "library-not-found"
     };
-    let who = if is_probe || object.is_empty() {
+    let is_a_librarys = object.contains(".so") && !asker::is_python_itself(&object);
+    let who = if is_probe && !is_a_librarys || object.is_empty() {
         asker.component.clone()
     } else {
         object.clone()
@@ -189,6 +203,70 @@ fn missing(view: &View<'_>, failure: &Failure<'_>) -> Option<Draft> {
         .offers(part.name())
         .into_iter()
         .find(|o| name(&o.path) == wanted || o.path.ends_with(&format!("/{wanted}")));
+    if let Some(claimed) = failure.seen.and_then(|s| s.what.claimed.as_ref()) {
+        let installed = view.model.distribution(&claimed.distribution);
+        let pinned = installed.map_or_else(
+            || claimed.distribution.clone(),
+            |d| format!("{}=={}", d.what.name, d.what.version),
+        );
+        draft.finding.remedy.clear();
+        draft = draft
+            .cause(format!(
+                "{pinned} is installed and its RECORD names {}, which is not there: another wheel that shares the file was uninstalled, or an install was cut short.",
+                claimed.path
+            ))
+            .evidence_of(installed.map(|d| (d.id, format!("{pinned} is installed"))))
+            .remedy(format!(
+                "Install it again: pip install --force-reinstall --no-deps {pinned}."
+            ));
+        return Some(draft.proven_if(failure.seen.is_some(), "the failed request itself"));
+    }
+    if let Some((path, event)) = beside {
+        draft.finding.remedy.clear();
+        draft = draft
+            .cause(format!(
+                "It lies beside whoever asked, at {path}, and nothing looks there: it was asked for by its bare name."
+            ))
+            .evidence(event, format!("{path} exists"))
+            .remedy(format!("Put {} on LD_LIBRARY_PATH.", directory(&path)));
+        return Some(draft.proven_if(
+            provider::said_so(view, failure).is_some(),
+            "what the program said of it when it ended",
+        ));
+    }
+    // `libnvrtc.so` is what a linker looks for; at run time there is only the file of the SONAME.
+    if let Some(versioned) = mapped
+        .last()
+        .filter(|_| wanted.ends_with(".so"))
+        .filter(|l| provider::stem(&l.what.path) == provider::stem(&wanted))
+    {
+        let cwd = failure
+            .process
+            .and_then(|p| view.model.process(p))
+            .map_or("", |p| p.what.cwd.as_str());
+        let path = absolute(cwd, &versioned.what.path);
+        draft.finding.remedy.clear();
+        draft = draft
+            .cause(format!(
+                "{wanted} is the development name; the file that is there is called {}.",
+                name(&path)
+            ))
+            .remedy(format!(
+                "Make a link of that name in a directory on LD_LIBRARY_PATH: ln -s {path} DIRECTORY/{wanted}."
+            ));
+        return Some(draft.proven_if(
+            provider::said_so(view, failure).is_some(),
+            "what the program said of it when it ended",
+        ));
+    }
+    if part == Part::Nvml {
+        draft.finding.remedy.clear();
+        return Some(
+            draft
+                .remedy("Give the container the driver's utilities (NVIDIA_DRIVER_CAPABILITIES=compute,utility, with --gpus), or install the NVIDIA driver: libnvidia-ml.so.1 is part of it, and no toolkit has it.")
+                .proven_if(failure.seen.is_some(), "the failed request itself"),
+        );
+    }
     draft = match copy {
         Some(copy) => draft
             .remedy(format!(
@@ -198,7 +276,8 @@ fn missing(view: &View<'_>, failure: &Failure<'_>) -> Option<Draft> {
             ))
             .evidence(copy.event, format!("{} exists", copy.path)),
         None if draft.finding.remedy.is_empty() => draft.remedy(format!(
-            "Install the library {wanted}, or a build of {} that needs another; no copy was found on this machine.",
+            "Install the library {wanted}{}, or a build of {} that needs another; no copy was found on this machine.",
+            wheel_words(part, &wanted),
             name(&who)
         )),
         None => draft,
@@ -207,6 +286,40 @@ fn missing(view: &View<'_>, failure: &Failure<'_>) -> Option<Draft> {
         return Some(draft.missing("what the program said when it ended"));
     }
     Some(draft.proven_if(failure.seen.is_some(), "the failed request itself"))
+}
+
+/// The wheel that brings a library whose major is that of CUDA: ` (pip: nvidia-cublas-cu12)`. Those for CUDA 13 carry no
+/// major in their names.
+fn wheel_words(part: Part, wanted: &str) -> String {
+    let stem = match part {
+        Part::Cudart => "nvidia-cuda-runtime",
+        Part::Nvrtc => "nvidia-cuda-nvrtc",
+        Part::Nvjitlink => "nvidia-nvjitlink",
+        Part::Cublas | Part::CublasLt => "nvidia-cublas",
+        _ => return String::new(),
+    };
+    match major_of(wanted) {
+        Some(major @ (11 | 12)) => format!(" (pip: {stem}-cu{major})"),
+        Some(_) => format!(" (pip: {stem})"),
+        None => String::new(),
+    }
+}
+
+/// The file of that very name in the directory of the library that asked for it by its bare name.
+fn beside_the_asker(view: &View<'_>, failure: &Failure<'_>, wanted: &str) -> Option<(String, u64)> {
+    let seen = failure.seen?;
+    let by = seen.what.requested_by.as_deref()?;
+    if seen.what.requested != wanted || asker::is_python_itself(by) {
+        return None;
+    }
+    let cwd = failure
+        .process
+        .and_then(|p| view.model.process(p))
+        .map(|p| p.what.cwd.as_str())
+        .unwrap_or_default();
+    let path = absolute(cwd, &format!("{}/{wanted}", directory(by)));
+    let fact = view.model.file(&path)?;
+    Some((path, fact.id))
 }
 
 /// Whether a program that goes on complains of a library, and does not only tell what it found and what not.

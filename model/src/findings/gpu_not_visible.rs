@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::{
     Draft, View,
     aftermath::Aftermath,
+    provider,
     words::{count, errno_words},
 };
 use crate::{
@@ -90,15 +91,8 @@ fn said<'a>(view: &View<'a>, process: ProcessIndex) -> Option<&'a Seen<Message>>
 
 /// How grave it is that a program failed which was refused a GPU. Python's words are heard: where they are of something
 /// else, so was its end.
-fn of_its_end(view: &View<'_>, call: &Seen<Arc<Call>>, process: ProcessIndex) -> Severity {
-    let is_python = view
-        .loaded(call.process)
-        .any(|l| asker::is_python_itself(&l.what.path))
-        || view
-            .model
-            .process(process)
-            .is_some_and(|p| asker::is_python_itself(super::words::name(&p.what.exe)));
-    if is_python && said(view, process).is_none() {
+fn of_its_end(view: &View<'_>, process: ProcessIndex) -> Severity {
+    if provider::is_python(view, Some(process)) && said(view, process).is_none() {
         Severity::Note
     } else {
         Severity::Error
@@ -141,7 +135,7 @@ fn unopened(
     let severity = match came {
         // A machine without a GPU, or a container that was given none.
         Aftermath::WentWithout if is_absent => Severity::Note,
-        Aftermath::Failed => of_its_end(view, call, process),
+        Aftermath::Failed => of_its_end(view, process),
         _ => came.of_a_question(),
     };
     let error = errno_words(node.what.errno);
@@ -166,7 +160,7 @@ fn hidden(view: &View<'_>, call: &Seen<Arc<Call>>, process: ProcessIndex) -> Opt
     let (event, value) = hiding_variable(view, process)?;
     let came = Aftermath::of_question(view, call);
     let severity = match came {
-        Aftermath::Failed => of_its_end(view, call, process),
+        Aftermath::Failed => of_its_end(view, process),
         _ => came.of_a_question(),
     };
     let gpus = view.model.gpus();

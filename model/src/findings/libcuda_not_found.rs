@@ -17,7 +17,7 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
         .model
         .library_failures()
         .iter()
-        .filter(|f| is_libcuda(wanted(&f.what)))
+        .filter(|f| is_libcuda(wanted(&f.what)) && !provider::is_of_a_defect(&f.what))
     {
         let name = wanted(&failed.what);
         if told.contains(&(failed.pid, name)) {

@@ -33,12 +33,14 @@ mod cudart_twice;
 mod cudnn_mixed;
 mod driver_service;
 mod driver_too_old;
+mod extension_abi;
 mod gpu_not_visible;
 mod handed_over;
 mod host_compiler;
 mod libcuda_compat;
 mod libcuda_not_found;
 mod libcuda_stub;
+mod library_unusable;
 mod no_kernel_image;
 mod nvcc_built_for;
 mod nvcc_missing;
@@ -83,6 +85,8 @@ const KINDS: &[Find] = &[
     cache_foreign_major::find,
     nvcc_built_for::find,
     symbols::find,
+    extension_abi::find,
+    library_unusable::find,
     cudart_stub::find,
     toolkit_incomplete::find,
     host_compiler::find,

@@ -5,7 +5,7 @@
 
 use super::View;
 use crate::{
-    event::{Candidate, EventId, Frame, LibraryFailed, Message},
+    event::{Candidate, EventId, Frame, LibraryFailed, Message, Outcome},
     fold::{Loaded, ProcessIndex, Seen},
     report::Severity,
     resolve::asker,
@@ -34,9 +34,62 @@ pub(super) enum Reason {
         /// The version.
         version: String,
     },
+    /// The file was found and could not be taken.
+    Unusable {
+        /// The file.
+        file: String,
+        /// What is the matter with it.
+        defect: Defect,
+    },
     /// Something else.
     Other,
 }
+
+/// What is the matter with a library that was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Defect {
+    /// Empty, or cut off.
+    TooShort,
+    /// No ELF object at all.
+    NoElf,
+    /// Of another class or machine.
+    OtherMachine,
+    /// Its segments could not be mapped.
+    NotMapped,
+    /// It asks for an executable stack, which was refused.
+    ExecutableStack,
+    /// No room is left for its thread-local storage.
+    NoRoomForTls,
+    /// It may not be read.
+    Forbidden,
+}
+
+/// The loader's words after the name of the file (glibc, elf/dl-load.c), and what they say of it.
+const DEFECTS: &[(&str, Defect)] = &[
+    (": file too short", Defect::TooShort),
+    (": cannot read file data", Defect::TooShort),
+    (": invalid ELF header", Defect::NoElf),
+    (": object file has no loadable segments", Defect::NoElf),
+    (": wrong ELF class", Defect::OtherMachine),
+    (": ELF file data encoding not", Defect::OtherMachine),
+    (": ELF file OS ABI invalid", Defect::OtherMachine),
+    (
+        ": failed to map segment from shared object",
+        Defect::NotMapped,
+    ),
+    (
+        ": cannot enable executable stack as shared object requires",
+        Defect::ExecutableStack,
+    ),
+    (
+        ": cannot allocate memory in static TLS block",
+        Defect::NoRoomForTls,
+    ),
+    (
+        ": cannot open shared object file: Permission denied",
+        Defect::Forbidden,
+    ),
+];
 
 /// One load that failed.
 #[derive(Debug, Clone)]
@@ -91,6 +144,18 @@ pub(super) fn failures<'a>(view: &View<'a>) -> Vec<Failure<'a>> {
                 name: failed.requested.clone(),
             };
         }
+        // Of all the files of that name that were found, none was for this machine.
+        if let Reason::NoFile { .. } = reason
+            && let Some(other) = failed
+                .candidates
+                .iter()
+                .find(|c| c.outcome == Outcome::WrongClass)
+        {
+            reason = Reason::Unusable {
+                file: other.path.clone(),
+                defect: Defect::OtherMachine,
+            };
+        }
         let object = failed
             .missing_for
             .clone()
@@ -111,6 +176,7 @@ pub(super) fn failures<'a>(view: &View<'a>) -> Vec<Failure<'a>> {
         "cannot-open-shared-object",
         "undefined-symbol",
         "symbol-version-missing",
+        "library-unusable",
     ]) {
         let (object, reason) = parse(&message.what.text);
         let known = failures.iter().any(|f| {
@@ -133,6 +199,15 @@ pub(super) fn failures<'a>(view: &View<'a>) -> Vec<Failure<'a>> {
         });
     }
     failures
+}
+
+/// Whether a request failed over a file that was found.
+pub(super) fn is_of_a_defect(failed: &LibraryFailed) -> bool {
+    matches!(parse(&failed.error).1, Reason::Unusable { .. })
+        || failed
+            .candidates
+            .iter()
+            .any(|c| c.outcome == Outcome::WrongClass)
 }
 
 /// The last request of a process for a file whose outcome was never told.
@@ -161,6 +236,13 @@ fn same(a: &Reason, b: &Reason) -> bool {
         }
         (Reason::NoSymbol { symbol: a, .. }, Reason::NoSymbol { symbol: b, .. }) => a == b,
         (Reason::NoVersion { version: a, .. }, Reason::NoVersion { version: b, .. }) => a == b,
+        (
+            Reason::Unusable { file: a, .. },
+            Reason::Unusable { file: b, .. } | Reason::NoFile { name: b },
+        )
+        | (Reason::NoFile { name: a }, Reason::Unusable { file: b, .. }) => {
+            super::words::name(a) == super::words::name(b)
+        }
         _ => false,
     }
 }
@@ -190,6 +272,7 @@ pub(super) fn said_so<'a>(
         Reason::NoFile { name } => super::words::name(name).to_owned(),
         Reason::NoSymbol { symbol, .. } => symbol.clone(),
         Reason::NoVersion { version, .. } => version.clone(),
+        Reason::Unusable { file, .. } => super::words::name(file).to_owned(),
         Reason::Other => return None,
     };
     view.messages()
@@ -207,10 +290,6 @@ pub(super) fn ended_over(
     let Some(image) = process.and_then(|p| view.model.process(p)) else {
         return false;
     };
-    let is_python = asker::is_python_itself(super::words::name(&image.what.exe))
-        || view
-            .loaded(process)
-            .any(|l| asker::is_python_itself(&l.what.path));
     let model = view.model;
     let went_on = view.loaded(process).any(|l| l.t > t)
         || model
@@ -225,7 +304,37 @@ pub(super) fn ended_over(
             .processes()
             .iter()
             .any(|p| p.parent == process && p.start > t);
-    !is_python && !went_on && view.failed(image.index)
+    !is_python(view, process) && !went_on && view.failed(image.index)
+}
+
+/// Whether a process is an interpreter of Python: what it prints is heard.
+pub(super) fn is_python(view: &View<'_>, process: Option<ProcessIndex>) -> bool {
+    process
+        .and_then(|p| view.model.process(p))
+        .is_some_and(|p| asker::is_python_itself(super::words::name(&p.what.exe)))
+        || view
+            .loaded(process)
+            .any(|l| asker::is_python_itself(&l.what.path))
+}
+
+/// Whether a library asked for another by its bare name, did not get it, and that was the last of CUDA that its program
+/// did before it failed. What a library itself prints is not heard.
+pub(super) fn ended_over_a_plugin(view: &View<'_>, failure: &Failure<'_>) -> bool {
+    let asked_by_a_library = failure
+        .seen
+        .and_then(|s| s.what.requested_by.as_deref())
+        .is_some_and(|by| !asker::is_python_itself(by) && by.contains(".so"));
+    let went_on =
+        view.loaded(failure.process)
+            .any(|l| l.t > failure.t && !view.part_of(&l.what.path).is_empty())
+            || view.model.calls().iter().any(|c| {
+                c.process == failure.process && c.t > failure.t && c.what.result == Some(0)
+            });
+    asked_by_a_library
+        && !went_on
+        && failure
+            .process
+            .is_some_and(|p| view.failed_line(p).is_some())
 }
 
 /// `libcudnn_ops` of `/x/libcudnn_ops.so.9.1`.
@@ -324,6 +433,14 @@ fn parse(text: &str) -> (Option<String>, Reason) {
             },
         );
     }
+    let defect = DEFECTS
+        .iter()
+        .find_map(|(words, defect)| Some((text.find(words)?, *defect)));
+    if let Some((at, defect)) = defect
+        && let Some(file) = word_before(at)
+    {
+        return (Some(file.clone()), Reason::Unusable { file, defect });
+    }
     if let Some(at) = text.find(": cannot open shared object file") {
         return match word_before(at) {
             // Some programs put the object that was to be loaded before the loader's words.
@@ -412,6 +529,31 @@ mod tests {
             )
         );
         assert_eq!(parse("file too short").1, Reason::Other);
+        for (text, file, defect) in [
+            (
+                "ImportError: /l/libcuda.so.1: file too short",
+                "/l/libcuda.so.1",
+                Defect::TooShort,
+            ),
+            (
+                "/c/k.so: failed to map segment from shared object",
+                "/c/k.so",
+                Defect::NotMapped,
+            ),
+            (
+                "/a/libx.so: wrong ELF class: ELFCLASS32",
+                "/a/libx.so",
+                Defect::OtherMachine,
+            ),
+            (
+                "/a/libx.so: cannot open shared object file: Permission denied",
+                "/a/libx.so",
+                Defect::Forbidden,
+            ),
+        ] {
+            let file = file.to_owned();
+            assert_eq!(parse(text).1, Reason::Unusable { file, defect }, "{text}");
+        }
     }
 
     #[test]

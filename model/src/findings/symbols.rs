@@ -52,20 +52,20 @@ struct Answered {
 }
 
 fn unsatisfied(view: &View<'_>, failure: &Failure<'_>) -> Vec<Draft> {
-    let (part, symbol) = match &failure.reason {
+    let (wanted, symbol) = match &failure.reason {
         Reason::NoSymbol { symbol, .. } => match provider::part_of_symbol(symbol) {
-            Some(part) => (part.to_owned(), symbol.as_str()),
+            Some(part) => (Wanted::Part(part), symbol.as_str()),
             None => return Vec::new(),
         },
-        Reason::NoVersion { library, version } => {
-            let part = view.part_of(library);
-            if part.is_empty() {
-                return Vec::new();
-            }
-            (part.to_owned(), version.as_str())
-        }
+        Reason::NoVersion { library, version } => match view.part_of(library) {
+            // libstdc++, libc: nothing of CUDA's, but what stops a program of its own accord.
+            "" if came_to_nothing(view, failure) => (Wanted::Name(name(library)), version.as_str()),
+            "" => return Vec::new(),
+            part => (Wanted::Part(part), version.as_str()),
+        },
         _ => return Vec::new(),
     };
+    let part = wanted.part();
     // A stand-in for libcudart has a kind of its own.
     if name(&failure.object).contains("stub")
         || part == "cudart" && super::cudart_stub::is_stub_failure(failure)
@@ -75,7 +75,7 @@ fn unsatisfied(view: &View<'_>, failure: &Failure<'_>) -> Vec<Draft> {
     let Some(severity) = provider::severity(view, failure) else {
         return Vec::new();
     };
-    let Some(answered) = answered(view, failure, &part) else {
+    let Some(answered) = answered(view, failure, wanted) else {
         return Vec::new();
     };
     let needed = provider::release_of_symbol(symbol).filter(|_| part == "nvjitlink");
@@ -194,7 +194,15 @@ fn unsatisfied(view: &View<'_>, failure: &Failure<'_>) -> Vec<Draft> {
             answered.path,
             library_rule(answered.rule, &answered.detail)
         ));
-    draft = match needed.and_then(|n| view.offer(&part, &answered.path, |v| v.without_patch() >= n))
+    if wanted == Wanted::Name("libc.so.6") {
+        draft = draft.remedy(format!(
+            "Install a build of {} for this distribution's C library, or use an image with a newer one: {} was compiled where glibc is newer, and libc.so.6 cannot be replaced by itself.",
+            name(&consumer),
+            name(&consumer)
+        ));
+        return vec![draft.proven()];
+    }
+    draft = match needed.and_then(|n| view.offer(part, &answered.path, |v| v.without_patch() >= n))
     {
         Some(offer) => draft
             .remedy(format!(
@@ -225,8 +233,40 @@ fn rule_name(rule: Rule) -> &'static str {
     }
 }
 
-/// The library of a part that was mapped when the load failed, or that its own search had chosen.
-fn answered(view: &View<'_>, failure: &Failure<'_>, part: &str) -> Option<Answered> {
+/// What should have had the symbol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted<'a> {
+    /// A part of a toolkit.
+    Part(&'a str),
+    /// A library of this name.
+    Name(&'a str),
+}
+
+impl Wanted<'_> {
+    /// The part; empty for what is no toolkit's.
+    fn part(&self) -> &str {
+        match self {
+            Wanted::Part(part) => part,
+            Wanted::Name(_) => "",
+        }
+    }
+
+    fn is(&self, view: &View<'_>, path: &str) -> bool {
+        match self {
+            Wanted::Part(part) => view.part_of(path) == *part,
+            Wanted::Name(wanted) => name(path) == *wanted,
+        }
+    }
+}
+
+/// Whether the program failed and spoke of it.
+fn came_to_nothing(view: &View<'_>, failure: &Failure<'_>) -> bool {
+    Aftermath::of_process(view, failure.process) == Aftermath::Failed
+        && provider::said_so(view, failure).is_some()
+}
+
+/// The library that was mapped when the load failed, or that its own search had chosen.
+fn answered(view: &View<'_>, failure: &Failure<'_>, wanted: Wanted<'_>) -> Option<Answered> {
     let of = |l: &Seen<Loaded>| Answered {
         path: l.what.path.clone(),
         rule: l.what.rule,
@@ -236,7 +276,10 @@ fn answered(view: &View<'_>, failure: &Failure<'_>, part: &str) -> Option<Answer
         candidates: l.what.candidates.clone(),
     };
     let request = failure.seen.and_then(|s| s.what.request);
-    let loaded: Vec<_> = view.loaded_part(failure.process, part).collect();
+    let loaded: Vec<_> = view
+        .loaded(failure.process)
+        .filter(|l| wanted.is(view, &l.what.path))
+        .collect();
     // The reconstruction of a failed load may be told just after the failure itself.
     let by_request = loaded
         .iter()
@@ -251,7 +294,21 @@ fn answered(view: &View<'_>, failure: &Failure<'_>, part: &str) -> Option<Answer
     let chosen = failure
         .candidates()
         .iter()
-        .find(|c| c.outcome == Outcome::Chosen && view.part_of(&c.path) == part)?;
+        .find(|c| c.outcome == Outcome::Chosen && wanted.is(view, &c.path));
+    let Some(chosen) = chosen else {
+        // Nothing of its search is known, and the loader names the file.
+        let Reason::NoVersion { library, .. } = &failure.reason else {
+            return None;
+        };
+        return library.starts_with('/').then(|| Answered {
+            path: library.clone(),
+            rule: Rule::Unknown,
+            detail: String::new(),
+            event: failure.event,
+            requested_by: None,
+            candidates: Vec::new(),
+        });
+    };
     Some(Answered {
         path: chosen.path.clone(),
         rule: chosen.rule,

@@ -91,7 +91,7 @@ impl Alike for LibraryFailed {
         path(&self.requested, into);
         optional(self.requested_by.as_ref(), into);
         (&self.error, &self.candidates, &self.python).hash(into);
-        (&self.missing, &self.missing_for).hash(into);
+        (&self.missing, &self.missing_for, &self.claimed).hash(into);
     }
 }
 

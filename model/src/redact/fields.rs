@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::Redactor;
 use crate::{
     event::{
-        Body, CacheFact, Call, Caller, Candidate, DirectoryFact, DistributionFact, DriverFact,
-        Event, Exec, ExecFailed, Fact, FileAccess, FileFact, Frame, GpuFact, Image, LibraryFailed,
-        LibraryLoaded, LibraryRequest, LibraryUnloaded, Lost, Message, Note, OtherKind,
-        ProcessExit, ProcessStart, PythonStack, Reading, ToolOutputFact, ToolkitFact,
+        Body, CacheFact, Call, Caller, Candidate, Claimed, DirectoryFact, DistributionFact,
+        DriverFact, Event, Exec, ExecFailed, Fact, FileAccess, FileFact, Frame, GpuFact, Image,
+        LibraryFailed, LibraryLoaded, LibraryRequest, LibraryUnloaded, Lost, Message, Note,
+        OtherKind, ProcessExit, ProcessStart, PythonStack, Reading, ToolOutputFact, ToolkitFact,
     },
     log::{Header, Host, SourceStatus},
 };
@@ -210,8 +210,13 @@ impl Redactor {
             candidates,
             missing,
             missing_for,
+            claimed,
             python,
         } = body;
+        if let Some(Claimed { path, distribution }) = claimed {
+            self.text(path);
+            self.text(distribution);
+        }
         self.text(requested);
         self.optional(requested_by);
         self.text(error);
@@ -322,6 +327,7 @@ impl Redactor {
                 filesystem: _,
                 network: _,
                 writable: _,
+                noexec: _,
             }) => self.text(path),
             Fact::Cache(fact) => self.cache_fact(fact),
         }

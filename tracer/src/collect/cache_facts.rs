@@ -149,6 +149,7 @@ fn directory(path: &str) -> Option<DirectoryFact> {
     let spelled = CString::new(there.as_os_str().as_encoded_bytes()).ok()?;
     let kind = rustix::fs::statfs(spelled.as_c_str()).ok()?.f_type as i64 as u32;
     let (filesystem, network) = filesystem(kind);
+    let mounted = rustix::fs::statvfs(spelled.as_c_str()).ok()?.f_flag;
     Some(DirectoryFact {
         path: path.to_owned(),
         filesystem: filesystem.to_owned(),
@@ -156,6 +157,7 @@ fn directory(path: &str) -> Option<DirectoryFact> {
         writable: Some(
             rustix::fs::access(spelled.as_c_str(), rustix::fs::Access::WRITE_OK).is_ok(),
         ),
+        noexec: mounted.contains(rustix::fs::StatVfsMountFlags::NOEXEC),
     })
 }
 

@@ -10,13 +10,19 @@ use jittrace_model::{
     component,
     distribution::{Distribution, Index},
     elf::ElfFacts,
-    event::{DistributionFact, DriverFact, Fact, FileAccess, FileFact, Frame, ProcessStart},
+    event::{
+        Claimed, DistributionFact, DriverFact, Fact, FileAccess, FileFact, Frame, LibraryFailed,
+        Outcome, ProcessStart,
+    },
     image,
     toolkit::{Context, Part, Places, candidates, identify, profile::normalize, survey},
 };
 
 use super::host_files::{HostFiles, map};
 use crate::packages;
+
+/// Most places of one failed search that are looked for in the RECORDs of distributions.
+const MOST_PLACES: usize = 32;
 
 /// Looks things up and remembers what was told.
 #[derive(Debug, Default)]
@@ -186,6 +192,28 @@ impl Facts {
         name
     }
 
+    /// The first place of a failed search that a distribution's RECORD names: it was there once.
+    pub(super) fn claimed(
+        &mut self,
+        failed: &LibraryFailed,
+        cwd: &str,
+        facts: &mut Vec<Fact>,
+    ) -> Option<Claimed> {
+        let missing = failed
+            .candidates
+            .iter()
+            .filter(|c| c.outcome == Outcome::Missing);
+        missing.take(MOST_PLACES).find_map(|candidate| {
+            let path = normalize(&absolute(cwd, &candidate.path));
+            let path = path.to_str()?;
+            let distribution = self.owner(path, facts)?;
+            Some(Claimed {
+                path: path.to_owned(),
+                distribution,
+            })
+        })
+    }
+
     /// Fills in who owns the files of frames.
     pub(super) fn frames(&mut self, frames: &mut [Frame], facts: &mut Vec<Fact>) {
         for frame in frames {
@@ -195,6 +223,15 @@ impl Facts {
 
     /// What a file is, once: its fact when it belongs to a toolkit, carries device code or leans on CUDA.
     pub(super) fn file(&mut self, path: &str, facts: &mut Vec<Fact>) {
+        self.tell_file(path, false, facts);
+    }
+
+    /// What an object is that could not be loaded, whatever it leans on.
+    pub(super) fn failed_object(&mut self, path: &str, facts: &mut Vec<Fact>) {
+        self.tell_file(path, true, facts);
+    }
+
+    fn tell_file(&mut self, path: &str, whatever_it_is: bool, facts: &mut Vec<Fact>) {
         if !path.starts_with('/') {
             return;
         }
@@ -235,7 +272,7 @@ impl Facts {
             .and_then(|_| image::read(&bytes));
         let needed = elf.as_ref().map(|e| e.needed.clone()).unwrap_or_default();
         let leans_on_cuda = needed.iter().any(|n| Part::of_file_name(n) != Part::Other);
-        if identity.part == Part::Other && images.is_none() && !leans_on_cuda {
+        if identity.part == Part::Other && images.is_none() && !leans_on_cuda && !whatever_it_is {
             return;
         }
         if identity.needs_probe && identity.is_script {

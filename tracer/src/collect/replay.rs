@@ -243,9 +243,19 @@ impl Replay {
             .filter(|_| said_nothing && search.error.is_none())
         else {
             // The files were found: symbols or versions were missing, and all was unmapped again.
+            // The loader's sentence begins with the library that lacks a version.
+            let is_named = |s: &&Search| {
+                s.winner.as_ref().is_some_and(|w| {
+                    failed
+                        .error
+                        .strip_prefix(w.path.as_str())
+                        .is_some_and(|rest| rest.starts_with(": version `"))
+                })
+            };
             failed.candidates = search
                 .iter()
-                .find(|s| is_of_cuda(&s.requested))
+                .find(is_named)
+                .or_else(|| search.iter().find(|s| is_of_cuda(&s.requested)))
                 .map(Search::event_candidates)
                 .unwrap_or_default();
             let search = search.clone();

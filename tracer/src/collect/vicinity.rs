@@ -69,7 +69,13 @@ impl Vicinity {
         let wanted = failed.missing.as_deref().unwrap_or(&failed.requested);
         let part = Part::of_file_name(name(wanted));
         if part == Part::Other {
-            return Vec::new();
+            // A part of a package that is asked for by its bare name, and lies beside whoever asks.
+            let beside = failed
+                .requested_by
+                .iter()
+                .filter(|by| by.contains('/') && !wanted.contains('/'))
+                .filter_map(|by| Some(absolute(cwd, by).parent()?.join(wanted)));
+            return self.existing(beside);
         }
         let mut directories: Vec<PathBuf> = directories(&failed.candidates, cwd);
         // Beside whoever asked: without a RUNPATH nothing looks there.

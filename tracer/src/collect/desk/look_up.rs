@@ -125,13 +125,14 @@ impl Desk {
             Body::LibraryFailed(failed) => {
                 facts.frames(&mut failed.python, told);
                 for path in self.vicinity.of_failed(failed, &cwd) {
-                    facts.file(&path, told);
+                    facts.failed_object(&path, told);
                 }
+                failed.claimed = facts.claimed(failed, &cwd, told);
                 // The object that could not be completed: what it needs, and whether it lies in a cache.
                 let incomplete = failed.missing_for.as_ref().unwrap_or(&failed.requested);
                 if incomplete.contains('/') {
                     let incomplete = absolute(&cwd, incomplete);
-                    facts.file(&incomplete, told);
+                    facts.failed_object(&incomplete, told);
                     told.extend(self.caches.look(&incomplete, &variable));
                 }
             }
