@@ -482,6 +482,58 @@ const MACHINES: &[Case] = &[
         (1, finds(&["library-shadowed-by-ld-library-path"], &["$W/conda/lib/libstdc++.so.6", "GLIBCXX_3.4.32", "fused_adam.so", "$W/sys/libstdc++.so.6"])),
         (2, Silent),
     ] },
+    Case { script: "s80-no-cplusplus", runs: &[
+        (1, finds(&["build-tool-missing"], &["could not start cc1plus, a part of itself", "package g++"])),
+        (2, Silent),
+    ] },
+    Case { script: "s81-configured-before", runs: &[
+        (1, finds(&["arch-unsupported-by-nvcc"], &["nvcc 12.2", "compute_120", "Delete $W/build/CMakeCache.txt", "-DCMAKE_CUDA_COMPILER=$W/cuda-13.0/bin/nvcc"])),
+        (2, Silent),
+    ] },
+    Case { script: "s82-no-python-headers", runs: &[
+        (1, finds(&["python-headers-missing"], &["triton", "triton/runtime/build.py:4", "Python.h", "/usr/include", "-dev"])),
+        (2, Silent),
+    ] },
+    Case { script: "s83-compiler-is-killed", runs: &[
+        (1, finds(&["build-tool-killed"], &["cicc", "SIGKILL", "died due to signal 9", "MAX_JOBS is unset", "MAX_JOBS=2"])),
+        (2, Silent),
+    ] },
+    Case { script: "s84-assembler-crashes", runs: &[
+        (1, finds(&["build-tool-killed"], &["ptxas 12.8", "site-packages/triton/backends/nvidia/bin/ptxas", "crashed (SIGSEGV)"])),
+        (2, Silent),
+    ] },
+    Case { script: "s85-newer-c-library", runs: &[
+        (1, finds(&["host-headers-unsupported"], &["nvcc 12.4", "CUDA_HOME=$W/cuda-12.4", "rsqrt", "CUDA_HOME=$W/cuda-13.1"])),
+        (2, Silent),
+    ] },
+    Case { script: "s86-no-arch-in-an-image-build", runs: &[
+        (1, finds(&["arch-list-empty"], &["TORCH_CUDA_ARCH_LIST is unset", "no GPU is seen", "no driver here"])),
+        (2, Silent),
+    ] },
+    Case { script: "s87-arch-unknown-to-torch", runs: &[
+        (1, finds(&["arch-list-unknown"], &["12.0f", "TORCH_CUDA_ARCH_LIST=12.0f", "Write 12.0 or 12.0a"])),
+        (2, Silent),
+    ] },
+    Case { script: "s88-linked-with-another-major", runs: &[
+        (1, finds(&["cudart-two-majors"], &["c/tvm-ffi/k.so was linked in this run by cc", "-Lusr/lib", "$W/usr/lib/libcudart.so.11.0", "Link c/tvm-ffi/k.so with $W/site-packages/nvidia/cu13/lib/libcudart.so.13"])),
+        (2, Silent),
+    ] },
+    Case { script: "s89-cached-for-a-newer-major", runs: &[
+        (1, Expect::Finds {
+            primary: &["cache-foreign-major"],
+            consequences: &["driver-too-old", "cudart-two-majors"],
+            facts: &["s13.so", "libcudart.so.13", "$W/lib12/libcudart.so.12", "driver version is insufficient", "Delete"],
+        }),
+        (2, Silent),
+    ] },
+    Case { script: "s90-part-from-elsewhere", runs: &[
+        (1, finds(&["library-not-found"], &["$W/sys/libcudnn_engines_tensor_ir.so.9", "libcublasLt.so.12", "libcudnn_graph.so.9", "of another installation", "take $W/sys out of the search"])),
+        (2, Silent),
+    ] },
+    Case { script: "s91-driver-lacks-a-function", runs: &[
+        (1, finds(&["library-older-than-consumer"], &["cuTensorMapEncodeTiled", "deep_gemm_cpp.so", "$W/old/libcuda.so.1", "470.256.02", "Update the NVIDIA driver"])),
+        (2, Silent),
+    ] },
     Case { script: "s79-file-of-two-wheels", runs: &[
         (1, finds(&["library-not-found"], &["libcudnn.so.9", "libtorch_cuda.so", "RECORD names $W/site-packages/nvidia/cudnn/lib/libcudnn.so.9", "pip install --force-reinstall --no-deps nvidia-cudnn-cu12==9.13.0.50"])),
         (2, Silent),

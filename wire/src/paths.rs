@@ -62,7 +62,7 @@ const CACHED_ENDINGS: &[&str] = &[".so", ".o", ".json", ".source", ".index", ".j
 #[rustfmt::skip]
 const HEADERS: &[&str] = &[
     "cuda.h", "cuda_runtime.h", "cuda_runtime_api.h", "cuda_fp16.h", "cuda_bf16.h", "cuda_fp8.h", "cublas_v2.h", "cublasLt.h", "cusparse.h", "cusolverDn.h",
-    "curand.h", "curand_kernel.h", "cudnn.h", "cudnn_version.h", "nccl.h", "nvrtc.h", "nvJitLink.h", "crt/host_config.h", "cuda_pipeline.h",
+    "curand.h", "curand_kernel.h", "cudnn.h", "cudnn_version.h", "nccl.h", "nvrtc.h", "nvJitLink.h", "crt/host_config.h", "cuda_pipeline.h", "Python.h",
 ];
 
 const LIBRARIES: &[&str] = &[
@@ -111,7 +111,10 @@ pub fn interest(path: &[u8]) -> Option<Interest> {
     if name.is_empty() || name.len() > 255 {
         return is_cache_directory(path).then_some(Interest::Cache);
     }
-    if matches!(name, b"build.ninja" | b".ninja_log" | b".ninja_deps") {
+    if matches!(
+        name,
+        b"build.ninja" | b".ninja_log" | b".ninja_deps" | b"CMakeCache.txt"
+    ) {
         return Some(Interest::BuildFile);
     }
     if name.ends_with(b".lock") || name == b"lock" || name == b"baton" {

@@ -30,7 +30,62 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
     if drafts.is_empty() {
         drafts.extend(by_absence(view, newest));
     }
+    if drafts.is_empty() {
+        drafts.extend(unset(view));
+    }
     drafts
+}
+
+const VARIABLE: &str = "TORCH_CUDA_ARCH_LIST";
+
+/// torch was told no architecture and saw no GPU to take one from, as in a build of an image: it fails at the first
+/// entry of an empty list, and its traceback shows the line.
+fn unset(view: &View<'_>) -> Option<Draft> {
+    let said = view.said(&["arch-list-unset"]).next()?;
+    let process = said.process?;
+    let failed = view.failed_line(process)?;
+    let image = view.model.process(process)?;
+    if view.env(image, VARIABLE).is_some() || compiled(view) {
+        return None;
+    }
+    let component = asker::of_call(view.model, &[], None, Some(process)).component;
+    let driver = view
+        .model
+        .library_failures()
+        .iter()
+        .find(|f| f.process == Some(process) && f.what.requested.contains("libcuda.so"));
+    let exit = view.exit_of(failed.index)?;
+    let mut draft = Draft::error("arch-list-empty")
+        .component(&component)
+        .title(format!(
+            "torch was left without an architecture to build for: {VARIABLE} is unset and no GPU is seen"
+        ))
+        .cause(format!(
+            "{component} builds through torch, which takes the architectures from {VARIABLE}, and without it from the GPUs that it sees. {VARIABLE} is unset, and it saw none: its list is empty, and {} fails at the first entry.",
+            quoted(&said.what.text)
+        ))
+        .evidence(said.id, view.said_by(said))
+        .evidence(
+            image.id,
+            format!("the environment at its start: {VARIABLE} is unset"),
+        )
+        .evidence_of(view.exit_event(failed.index).map(|e| (e, exit_words(exit))))
+        .in_process(said.pid);
+    if let Some(driver) = driver {
+        draft = draft
+            .cause("There is no driver here, as in the build of an image.")
+            .evidence(
+                driver.id,
+                format!("{} was not found", driver.what.requested),
+            );
+    }
+    Some(
+        draft
+            .remedy(format!(
+                "Set {VARIABLE} to what the machines have that will run it, for example {VARIABLE}=\"9.0;12.0\", or build where a GPU is visible."
+            ))
+            .proven(),
+    )
 }
 
 fn by_complaint(

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     component,
-    event::{Call, Message},
+    event::{Call, EventId, FileAccess, FileOp, Message, Rule},
     fold::Seen,
     report::Severity,
     resolve::{asker, tool::Kind},
@@ -255,6 +255,21 @@ fn remedy(view: &View<'_>, draft: Draft, tool: &Tool<'_>, part: &str, arch: Arch
             None => format!("Install a {part} that knows {arch}; none was found on this machine."),
         });
     };
+    if let Some((file, event)) = configured_before(view, tool) {
+        return draft
+            .cause(format!(
+                "{file} keeps the compiler of an earlier configuration, whatever CUDACXX or CUDA_HOME say now."
+            ))
+            .evidence(event, format!("{file} was read before it ran"))
+            .remedy(format!(
+                "Delete {file} and configure anew with -DCMAKE_CUDA_COMPILER={}: it is {part} {}, which knows {arch}.",
+                offer.path, offer.version
+            ))
+            .evidence(
+                offer.event,
+                format!("{part} {} exists at {}", offer.version, offer.path),
+            );
+    }
     let text = match (override_variable(view, tool), part) {
         (Some(variable), _) => format!(
             "Set {variable}={}: it is {part} {}, which knows {arch}.",
@@ -273,6 +288,27 @@ fn remedy(view: &View<'_>, draft: Draft, tool: &Tool<'_>, part: &str, arch: Arch
         offer.event,
         format!("{part} {} exists at {}", offer.version, offer.path),
     )
+}
+
+/// The CMakeCache.txt that was read before a compiler ran which was asked for by its path, and was not written since.
+fn configured_before(view: &View<'_>, tool: &Tool<'_>) -> Option<(String, EventId)> {
+    if view.found(tool).rule != Rule::AbsolutePath {
+        return None;
+    }
+    let origin = view.origin(tool.process).index;
+    let is_cmakes = |a: &&Seen<Arc<FileAccess>>| {
+        a.what.errno == 0
+            && super::words::name(&a.what.path) == "CMakeCache.txt"
+            && a.process
+                .is_some_and(|p| view.related(p, origin) || view.related(p, tool.process.index))
+    };
+    let read = view
+        .model
+        .accesses()
+        .iter()
+        .filter(|a| a.what.op == FileOp::Open && a.t <= tool.process.start)
+        .find(is_cmakes)?;
+    Some((read.what.path.clone(), read.id))
 }
 
 /// Whether a message came from this run: written by it or by what it runs, or read by whoever ran it.

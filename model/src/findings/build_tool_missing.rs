@@ -41,6 +41,8 @@ const TOOLS: &[&str] = &[
     "which",
     "git",
     "cicc",
+    "cc1",
+    "cc1plus",
 ];
 
 pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
@@ -189,6 +191,11 @@ fn by_exec(
                 failure.what.path,
                 errno_words(failure.what.errno)
             )
+        } else if is_compiler_stage(tool) {
+            format!(
+                "{} could not start {tool}, a part of itself.",
+                asker.component
+            )
         } else {
             format!(
                 "{} could not start {tool}: it is in none of the directories of PATH ({}).",
@@ -291,9 +298,13 @@ fn by_shell(view: &View<'_>) -> Vec<Draft> {
                 || text.ends_with(&format!(" {t}: not found"))
                 || text.ends_with(&format!(": {t}: command not found"))
                 || text.ends_with(&format!("'{t}'"))
+                || text.contains(&format!("cannot execute '{t}'"))
                 || text.contains(&format!("{t}: No such file or directory"))
         });
         let Some(tool) = tool else { continue };
+        if view.failed_line(process).is_none() && is_compiler_stage(tool) {
+            continue;
+        }
         let known = view.model.exec_failures().iter().any(|f| {
             name(&f.what.path) == *tool && f.process.is_some_and(|p| view.related(p, process))
         });
@@ -387,7 +398,22 @@ fn is_path_entry(view: &View<'_>, process: ProcessIndex, path: &str) -> bool {
         })
 }
 
+/// What a compiler runs by itself: it lies in the compiler's own directory, not on PATH.
+fn is_compiler_stage(tool: &str) -> bool {
+    matches!(tool, "cc1" | "cc1plus")
+}
+
 fn remedy(view: &View<'_>, draft: Draft, process: ProcessIndex, tool: &str) -> Draft {
+    if is_compiler_stage(tool) {
+        let language = if tool == "cc1plus" { "C++" } else { "C" };
+        return draft
+            .cause(format!(
+                "{tool} is the {language} part of gcc; the driver program was installed without it."
+            ))
+            .remedy(format!(
+                "Install the {language} compiler of the same release as gcc (package g++ on Debian and Ubuntu, gcc-c++ on Fedora and RHEL, gxx in conda), or name another host compiler by NVCC_CCBIN, CC and CXX."
+            ));
+    }
     let copies: Vec<(String, u64)> = copies(view, process, tool);
     let Some((copy, event)) = copies.into_iter().next() else {
         return draft.remedy(format!(

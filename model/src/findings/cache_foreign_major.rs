@@ -9,6 +9,11 @@ use super::{
     provider::{self, Reason},
     words::{directory, name, quoted},
 };
+use crate::{
+    event::EventId,
+    fold::{Loaded, ProcessIndex, Seen},
+    report::Severity,
+};
 
 pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
     let mut drafts = Vec::new();
@@ -65,12 +70,12 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
         }
         drafts.push(draft.proven());
     }
-    drafts.extend(harmless(view));
+    drafts.extend(mapped(view));
     drafts
 }
 
-/// Loaded, with the other major mapped for it: a finding of its own only where nothing else tells.
-fn harmless(view: &View<'_>) -> Vec<Draft> {
+/// Loaded, with the other major mapped for it: where nothing else tells, or where the program failed of it.
+fn mapped(view: &View<'_>) -> Vec<Draft> {
     let mut drafts = Vec::new();
     for artifact in view
         .report
@@ -82,36 +87,104 @@ fn harmless(view: &View<'_>) -> Vec<Draft> {
         let Some(fact) = view.model.cache_fact(&artifact.path) else {
             continue;
         };
-        let Some((package, built)) = view.built_for(&fact.what.owner) else {
-            continue;
-        };
-        let foreign = artifact.needed.iter().find(|n| {
-            n.starts_with("libcudart.so.") && major_of(n).is_some_and(|m| m != built.version.major)
-        });
         let mapped = view
             .model
             .libraries()
             .iter()
-            .find(|l| l.what.path == artifact.path);
-        let (Some(foreign), Some(mapped)) = (foreign, mapped) else {
+            .find(|l| l.what.path == artifact.path || l.what.realpath == artifact.path);
+        let Some(mapped) = mapped else { continue };
+        let needed = artifact
+            .needed
+            .iter()
+            .find_map(|n| Some((n, major_of(n).filter(|_| n.starts_with("libcudart.so."))?)));
+        let Some((foreign, major)) = needed else {
             continue;
         };
-        drafts.push(
-            Draft::warning("cache-foreign-major")
-                .component(&fact.what.owner)
-                .title(format!("{} in the cache is of another CUDA major", name(&artifact.path)))
-                .cause(format!(
-                    "{} was built in an earlier run and binds {foreign}; {package} is built for CUDA {}.",
-                    artifact.path,
-                    built.version.without_patch()
-                ))
-                .evidence(mapped.id, format!("{} was loaded", artifact.path))
-                .evidence(fact.id, format!("{} needs {foreign}", artifact.path))
-                .evidence(built.event, format!("{package} is built for CUDA {}", built.version))
-                .remedy(format!("Delete {} to build it anew.", directory(&artifact.path)))
-                .in_process(mapped.pid)
-                .proven(),
-        );
+        let refusal = refusal(view, mapped.process);
+        let Some(own) = own_major(view, &fact.what.owner, mapped, refusal.is_some()) else {
+            continue;
+        };
+        if own.major == major {
+            continue;
+        }
+        let severity = match refusal {
+            Some(_) => Severity::Error,
+            None => Severity::Warning,
+        };
+        let mut draft = Draft::of("cache-foreign-major", severity)
+            .component(&fact.what.owner)
+            .title(format!(
+                "{} in the cache is of another CUDA major",
+                name(&artifact.path)
+            ))
+            .cause(format!(
+                "{} was built in an earlier run and binds {foreign}; {}.",
+                artifact.path, own.words
+            ))
+            .evidence(mapped.id, format!("{} was loaded", artifact.path))
+            .evidence(fact.id, format!("{} needs {foreign}", artifact.path))
+            .evidence(own.event, own.words)
+            .remedy(format!(
+                "Delete {} to build it anew, or give each CUDA major a cache directory of its own.",
+                directory(&artifact.path)
+            ))
+            .in_process(mapped.pid);
+        if let Some((event, words)) = refusal {
+            draft = draft.cause(format!("{words}.")).evidence(event, words);
+        }
+        drafts.push(draft.proven());
     }
     drafts
+}
+
+/// The CUDA major that a process is of.
+struct Own {
+    major: u32,
+    event: EventId,
+    words: String,
+}
+
+/// What the component was built for; else, where something failed, the runtime that is mapped for others.
+fn own_major(view: &View<'_>, owner: &str, module: &Seen<Loaded>, failed: bool) -> Option<Own> {
+    if let Some((package, built)) = view.built_for(owner) {
+        return Some(Own {
+            major: built.version.major,
+            event: built.event,
+            words: format!(
+                "{package} is built for CUDA {}",
+                built.version.without_patch()
+            ),
+        });
+    }
+    view.loaded_part(module.process, "cudart")
+        .filter(|_| failed)
+        .find(|l| l.t < module.t && l.what.requested_by.as_deref() != Some(&module.what.path))
+        .and_then(|l| {
+            Some(Own {
+                major: major_of(name(&l.what.path))?,
+                event: l.id,
+                words: format!("the process had {} before", l.what.path),
+            })
+        })
+}
+
+/// What a program fails with whose two runtimes do not go together: a handle of the other, a driver for the older.
+fn refusal(view: &View<'_>, process: Option<ProcessIndex>) -> Option<(EventId, String)> {
+    const REFUSALS: &[i64] = &[35, 400];
+    let process = process?;
+    view.failed_line(process)?;
+    let said = view.messages().find(|m| {
+        view.concerns(m, process)
+            && (m.what.pattern == "driver-insufficient"
+                || m.what.text.contains("invalid resource handle"))
+    });
+    let call = view.model.calls().iter().find(|c| {
+        c.process == Some(process) && c.what.result.is_some_and(|r| REFUSALS.contains(&r))
+    });
+    said.map(|m| (m.id, view.said_by(m))).or_else(|| {
+        call.map(|c| {
+            let result = c.what.result.unwrap_or_default();
+            (c.id, format!("{} answered {result}", c.what.function))
+        })
+    })
 }

@@ -203,6 +203,20 @@ fn missing(view: &View<'_>, failure: &Failure<'_>) -> Option<Draft> {
         .offers(part.name())
         .into_iter()
         .find(|o| name(&o.path) == wanted || o.path.ends_with(&format!("/{wanted}")));
+    if let Some(by) = asker_elsewhere(view, failure) {
+        let (home, away) = (directory(&by).to_owned(), directory(&object).to_owned());
+        return Some(
+            draft
+                .cause(format!(
+                    "It was asked for by its bare name by {by}, whose own directory has none: {object} is of another installation."
+                ))
+                .remedy_first(format!(
+                    "Complete {home}: its package lacks {}, so install it again or in a release that has it; and take {away} out of the search (LD_LIBRARY_PATH, or the distribution's package).",
+                    name(&object)
+                ))
+                .proven_if(failure.seen.is_some(), "the failed request itself"),
+        );
+    }
     if let Some(claimed) = failure.seen.and_then(|s| s.what.claimed.as_ref()) {
         let installed = view.model.distribution(&claimed.distribution);
         let pinned = installed.map_or_else(
@@ -303,6 +317,20 @@ fn wheel_words(part: Part, wanted: &str) -> String {
         Some(_) => format!(" (pip: {stem})"),
         None => String::new(),
     }
+}
+
+/// The library which asked for this one by its bare name, where both are parts of one thing and lie in two directories:
+/// cuDNN's graph and a sub-library of the system's cuDNN.
+fn asker_elsewhere(view: &View<'_>, failure: &Failure<'_>) -> Option<String> {
+    let seen = failure.seen?;
+    let by = seen.what.requested_by.as_deref()?;
+    let part = view.part_of(&failure.object);
+    let is_one_thing = !part.is_empty() && view.part_of(by) == part;
+    (is_one_thing
+        && !seen.what.requested.contains('/')
+        && name(&failure.object) == seen.what.requested
+        && directory(by) != directory(&failure.object))
+    .then(|| by.to_owned())
 }
 
 /// The file of that very name in the directory of the library that asked for it by its bare name.

@@ -15,8 +15,8 @@ use super::{
 use crate::{
     event::{Call, Message},
     fold::{Loaded, ProcessIndex, Seen},
-    report::Severity,
-    resolve::asker,
+    report::{Build, Severity},
+    resolve::{absolute, asker},
 };
 
 pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
@@ -78,7 +78,7 @@ fn two_majors(
     let failed = view.failed_line(process).is_some();
     let severity = if said.is_some() || rejected.is_some() {
         Severity::Error
-    } else if foreign.is_some() || failed {
+    } else if foreign.is_some() {
         Severity::Warning
     } else {
         Severity::Note
@@ -234,6 +234,32 @@ fn users(view: &View<'_>, process: ProcessIndex, path: &str) -> Vec<String> {
 fn remedies(view: &View<'_>, draft: Draft, copies: &[&Seen<Loaded>]) -> Draft {
     let wanted = view.built_for("torch").map(|(_, k)| k.version.major);
     let mut draft = draft;
+    if let Some((module, build, copy)) = linked_here(view, copies)
+        && let Some(other) = copies.iter().find(|c| c.id != copy.id)
+    {
+        let flags: Vec<&str> = build
+            .argv
+            .iter()
+            .map(String::as_str)
+            .filter(|a| a.starts_with("-L") || a.contains("cudart"))
+            .collect();
+        return draft
+            .cause(format!(
+                "{module} was linked in this run by {} with {}.",
+                build.tool,
+                super::words::few(&flags, 6)
+            ))
+            .evidence_of(
+                build
+                    .events
+                    .first()
+                    .map(|e| (*e, format!("{} linked {module}", build.tool))),
+            )
+            .remedy(format!(
+                "Link {module} with {}: let a directory that has that release come first among the -L, with a file or link libcudart.so in it (LIBRARY_PATH or the package's own flags lead there), and delete {module}.",
+                other.what.path
+            ));
+    }
     for copy in copies {
         let process = copy.process.unwrap_or_default();
         let unused = users(view, process, &copy.what.path).is_empty();
@@ -258,6 +284,22 @@ fn remedies(view: &View<'_>, draft: Draft, copies: &[&Seen<Loaded>]) -> Draft {
         });
     }
     draft
+}
+
+/// The copy that a module asked for which was linked in this run, with the module and the run of the linker.
+fn linked_here<'a>(
+    view: &View<'a>,
+    copies: &[&'a Seen<Loaded>],
+) -> Option<(&'a str, &'a Build, &'a Seen<Loaded>)> {
+    copies.iter().find_map(|copy| {
+        let module = copy.what.requested_by.as_deref()?;
+        let build = view.report.builds.iter().find(|b| {
+            b.output
+                .as_deref()
+                .is_some_and(|o| absolute(&b.cwd, o) == absolute(&b.cwd, module))
+        })?;
+        Some((module, build, *copy))
+    })
 }
 
 fn twice(view: &View<'_>, process: ProcessIndex, copies: &[&Seen<Loaded>]) -> Draft {

@@ -110,6 +110,13 @@ impl Draft {
         self
     }
 
+    /// The way to put it right that comes before those named so far.
+    #[must_use]
+    pub fn remedy_first(mut self, text: impl Into<String>) -> Self {
+        self.finding.remedy.insert(0, text.into());
+        self
+    }
+
     /// One way to put it right, where there is one.
     #[must_use]
     pub fn remedy_of(self, text: Option<String>) -> Self {

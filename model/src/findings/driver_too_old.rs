@@ -58,10 +58,10 @@ fn too_old(
     let agreed = stated.is_some();
     let driver = stated.or_else(|| said.and_then(|m| found_version(&m.what.text, m.id)))?;
     let object = refused.and_then(|c| c.what.object.as_deref());
-    let (runtime, path) = runtime(view, process, object)?;
-    if runtime.version.major <= driver.version.major {
-        return None;
-    }
+    let (runtime, path) = runtime(view, process, object)
+        .into_iter()
+        .chain(newest_runtime(view, process).filter(|_| refused.is_none()))
+        .find(|(runtime, _)| runtime.version.major > driver.version.major)?;
     let (came, severity) = match refused {
         Some(call) => {
             let came = Aftermath::of_question(view, call);
@@ -180,6 +180,13 @@ fn runtime(
             Some((view.version_of(&path)?, path))
         })
     })
+}
+
+/// The newest runtime of a process: where there are several, a sentence is of the one that the driver is too old for.
+fn newest_runtime(view: &View<'_>, process: ProcessIndex) -> Option<(Known, String)> {
+    view.loaded_part(Some(process), "cudart")
+        .filter_map(|l| Some((view.version_of(&l.what.path)?, l.what.path.clone())))
+        .max_by_key(|(known, _)| known.version)
 }
 
 /// 12.4 of torch's `(found version 12040)`.

@@ -160,6 +160,10 @@ fn compat(view: &View<'_>, library: &Seen<Loaded>) -> Option<Draft> {
                 format!("{path} is there and comes later in the search"),
             );
     }
+    if !is_compat && loser.is_none() && code == Some(803) {
+        draft = draft.remedy("If the driver's packages were updated since the machine was started, restart it, so that the kernel module is that of the library; in a container, update the host's driver or use an image without a driver of its own.");
+        return Some(draft.proven_if(refused.is_some(), "the driver call that answered so"));
+    }
     draft = match loaded.rule {
         Rule::LdLibraryPath => draft.remedy(format!(
             "Take {} out of LD_LIBRARY_PATH, or put {} before it.",

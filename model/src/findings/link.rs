@@ -101,7 +101,12 @@ const FOLLOWS: &[(&str, &[&str])] = &[
     ),
     (
         "driver-too-old",
-        &["libcuda-compat", "libcuda-stub", "libcuda-not-found"],
+        &[
+            "libcuda-compat",
+            "libcuda-stub",
+            "libcuda-not-found",
+            "cache-foreign-major",
+        ],
     ),
     ("libcuda-not-found", &["libcuda-stub", "libcuda-compat"]),
     (

@@ -14,8 +14,10 @@ mod view;
 mod words;
 
 mod arch_list_empty;
+mod arch_list_unknown;
 mod arch_unsupported;
 mod build_lock_stale;
+mod build_tool_killed;
 mod build_tool_missing;
 mod cache_contended;
 mod cache_corrupt;
@@ -37,6 +39,7 @@ mod extension_abi;
 mod gpu_not_visible;
 mod handed_over;
 mod host_compiler;
+mod host_headers;
 mod libcuda_compat;
 mod libcuda_not_found;
 mod libcuda_stub;
@@ -53,6 +56,7 @@ mod ptx_compiler_missing;
 mod ptx_driver;
 mod ptxas_override;
 mod ptxas_ptx;
+mod python_headers;
 mod ranks_differ;
 mod source_refused;
 mod symbols;
@@ -90,6 +94,9 @@ const KINDS: &[Find] = &[
     cudart_stub::find,
     toolkit_incomplete::find,
     host_compiler::find,
+    host_headers::find,
+    python_headers::find,
+    build_tool_killed::find,
     ptxas_override::find,
     ptxas_ptx::find,
     arch_unsupported::find,
@@ -114,6 +121,7 @@ const KINDS: &[Find] = &[
     cache_stale_toolkit::find,
     cache_rebuilt::find,
     arch_list_empty::find,
+    arch_list_unknown::find,
     component_disabled::find,
     version_disagreement::find,
     ranks_differ::find,

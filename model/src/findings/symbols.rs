@@ -129,6 +129,27 @@ fn unsatisfied(view: &View<'_>, failure: &Failure<'_>) -> Vec<Draft> {
         "it lacks {symbol}, so the load of {} failed.",
         name(&consumer)
     );
+    if part == "libcuda" && other.is_none() {
+        return vec![common(Draft::of("library-older-than-consumer", severity))
+            .title(format!(
+                "{} needs a newer driver: {} lacks {symbol}",
+                name(&consumer),
+                name(&answered.path)
+            ))
+            .cause(format!(
+                "{consumer} needs {symbol}; {}{}, {}, does not have it, and functions of the driver come with the driver alone.",
+                answered.path,
+                super::libcuda_compat::release_of(view, &answered.path, "")
+                    .map(|r| format!(" (driver {r})"))
+                    .unwrap_or_default(),
+                library_rule(answered.rule, &answered.detail)
+            ))
+            .remedy(format!(
+                "Update the NVIDIA driver (nvidia-smi shows the one that is installed), or install a build of {} for this one.",
+                name(&consumer)
+            ))
+            .proven()];
+    }
     let mut drafts = Vec::new();
     if answered.rule == Rule::LdLibraryPath {
         let mut draft = common(Draft::of("library-shadowed-by-ld-library-path", severity))
