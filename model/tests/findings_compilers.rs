@@ -611,7 +611,7 @@ fn a_toolkit_without_a_header() {
     foreign.tool_begins(200, PYTHON, "/opt/cuda-13.0/bin/nvcc", &["-c", "a.cu"]);
     foreign.says(
         200,
-        "a.cu:1:10: fatal error: Python.h: No such file or directory",
+        "a.cu:1:10: fatal error: boost/version.hpp: No such file or directory",
     );
     foreign.exit(200, 1);
     foreign.silent();

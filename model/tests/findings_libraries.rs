@@ -781,3 +781,48 @@ fn a_library_that_answers_otherwise_than_its_file() {
     run("12040").notes("version-disagreement");
     assert!(run("13000").findings().is_empty());
 }
+
+#[test]
+fn a_library_that_was_found_and_could_not_be_taken() {
+    let run = |error: &str, failed: bool| {
+        let mut trace = Trace::python(&[("FLASHINFER_WORKSPACE_BASE", "/c")]);
+        trace.cached("/c/flashinfer/k/k.so", |_| {});
+        trace.mounted_noexec("/c/flashinfer");
+        trace.load_failed(PYTHON, "/c/flashinfer/k/k.so", error, |_| {});
+        trace.exit(PYTHON, i32::from(failed));
+        trace
+    };
+    for (words, fact) in [
+        ("failed to map segment from shared object", "mounted noexec"),
+        ("file too short", "Delete /c/flashinfer/k"),
+        ("invalid ELF header", "Delete /c/flashinfer/k"),
+        ("wrong ELF class: ELFCLASS32", "another machine"),
+        (
+            "cannot enable executable stack as shared object requires: Invalid argument",
+            "--clear-execstack",
+        ),
+        (
+            "cannot allocate memory in static TLS block",
+            "LD_PRELOAD=/c/flashinfer/k/k.so",
+        ),
+        (
+            "cannot open shared object file: Permission denied",
+            "Let this user read",
+        ),
+    ] {
+        let found = run(&format!("/c/flashinfer/k/k.so: {words}"), true).findings();
+        let first = found.first().expect(words);
+        assert_eq!(first.id, "library-unusable", "{words}");
+        assert_eq!(first.severity, Severity::Error, "{words}");
+        let text = format!("{} {}", first.cause, first.remedy.join(" "));
+        assert!(text.contains(fact), "{words}: {text}");
+    }
+    // A file that is simply not there is another matter.
+    let absent = "/c/flashinfer/k/k.so: cannot open shared object file: No such file or directory";
+    assert!(
+        run(absent, true)
+            .findings()
+            .iter()
+            .all(|f| f.id != "library-unusable")
+    );
+}

@@ -634,6 +634,11 @@ fn nor_that_of_what_the_trackers_report() {
 }
 
 #[test]
+fn nor_that_of_what_the_machine_lacks() {
+    beside_the_kernel("nor_that_of_what_the_machine_lacks", MACHINES);
+}
+
+#[test]
 fn odd_and_healthy_runs_are_left_in_peace_by_both() {
     if !kernel_source("odd_and_healthy_runs_are_left_in_peace_by_both") {
         return;

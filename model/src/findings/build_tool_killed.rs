@@ -56,7 +56,9 @@ fn killed(view: &View<'_>, tool: &Tool<'_>) -> Option<Draft> {
     let process = tool.process;
     let exit = view.exit_of(process.index);
     let signal = exit.and_then(|e| e.signal);
+    // A copy of the tool that was forked to run another is not yet that other, and leaves no word of its own.
     if exit.is_some() && signal.is_none()
+        || process.what.forked
         || process.not_followed().is_some()
         || signal.is_some_and(|s| TOLD_TO_STOP.contains(&s))
     {

@@ -75,10 +75,15 @@ fn two_majors(
     let said = refusal(view, process);
     let rejected = rejected(view, process);
     let foreign = foreign_module(view, process, copies);
-    let failed = view.failed_line(process).is_some();
+    // Two runtimes that do not go together crash a program; one that ends with a status had reasons of its own.
+    let ended = view.failed_line(process);
+    let crashed = ended
+        .and_then(|p| view.exit_of(p.index))
+        .is_some_and(|e| e.signal.is_some());
+    let failed = ended.is_some();
     let severity = if said.is_some() || rejected.is_some() {
         Severity::Error
-    } else if foreign.is_some() {
+    } else if foreign.is_some() || crashed {
         Severity::Warning
     } else {
         Severity::Note
@@ -243,6 +248,20 @@ fn remedies(view: &View<'_>, draft: Draft, copies: &[&Seen<Loaded>]) -> Draft {
             .map(String::as_str)
             .filter(|a| a.starts_with("-L") || a.contains("cudart"))
             .collect();
+        let toolkit = major(view, other).and_then(|m| view.offer("nvcc", "", |v| v.major == m));
+        if let Some(toolkit) = &toolkit {
+            draft = draft
+                .remedy(format!(
+                    "Build {} with the toolkit of that release: set CUDA_HOME={} (nvcc {}) and delete {module}.",
+                    name(module),
+                    toolkit.root,
+                    toolkit.version
+                ))
+                .evidence(
+                    toolkit.event,
+                    format!("nvcc {} exists at {}", toolkit.version, toolkit.path),
+                );
+        }
         return draft
             .cause(format!(
                 "{module} was linked in this run by {} with {}.",
@@ -256,7 +275,8 @@ fn remedies(view: &View<'_>, draft: Draft, copies: &[&Seen<Loaded>]) -> Draft {
                     .map(|e| (*e, format!("{} linked {module}", build.tool))),
             )
             .remedy(format!(
-                "Link {module} with {}: let a directory that has that release come first among the -L, with a file or link libcudart.so in it (LIBRARY_PATH or the package's own flags lead there), and delete {module}.",
+                "{}ink {module} with {}: let a directory with that file, and a link libcudart.so to it, come first among the -L.",
+                if toolkit.is_some() { "Or l" } else { "L" },
                 other.what.path
             ));
     }

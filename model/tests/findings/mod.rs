@@ -418,6 +418,16 @@ impl Trace {
             filesystem: "nfs4".to_owned(),
             network: true,
             writable: Some(true),
+            ..DirectoryFact::default()
+        }));
+    }
+
+    pub fn mounted_noexec(&mut self, path: &str) {
+        self.fact(Fact::Directory(DirectoryFact {
+            path: path.to_owned(),
+            filesystem: "tmpfs".to_owned(),
+            noexec: true,
+            ..DirectoryFact::default()
         }));
     }
 
