@@ -120,21 +120,9 @@ fn header(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let target = match (app.header.attached, app.header.command.is_empty()) {
         (Some(pid), _) => {
             let row = app.snapshot.processes.iter().find(|p| p.pid == pid);
-            format!(
-                "pid {pid} {}",
-                row.map_or(String::new(), |r| r.argv.join(" "))
-            )
+            format!("pid {pid} {}", row.map_or(String::new(), |r| told(&r.argv)))
         }
-        (None, false) => {
-            // Where the program lies tells less than what it is given.
-            let mut words = app.header.command.iter().map(String::as_str);
-            let program = words.next().map(text::base);
-            program
-                .into_iter()
-                .chain(words)
-                .collect::<Vec<_>>()
-                .join(" ")
-        }
+        (None, false) => told(&app.header.command),
         (None, true) => app.setup.trace.clone(),
     };
     let taken: usize = right.iter().map(|(t, _)| text::width(t) + 3).sum();
@@ -190,6 +178,14 @@ fn header(app: &App, frame: &mut Frame<'_>, area: Rect) {
             out.line(),
         );
     }
+}
+
+/// A command as the header tells it: where the program lies tells less than what it is given.
+fn told(command: &[String]) -> String {
+    let mut words = command.iter().map(String::as_str);
+    let program = words.next().map(text::base);
+    let words: Vec<&str> = program.into_iter().chain(words).collect();
+    words.join(" ")
 }
 
 /// How far the trace is, in a word.
@@ -603,8 +599,21 @@ fn footer(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let mut out = Columns::new(app, width);
     out.push(" ".to_owned(), Tone::Plain);
     if let Some((notice, tone, _)) = &app.notice {
-        out.rest(notice, *tone);
-        put(frame, area, out.line());
+        // One that is too long for a line takes the lines above too, as long as it stands there.
+        let lines = text::wrap(
+            &app.theme.glyphs(&text::clean(notice)),
+            width.saturating_sub(2),
+        );
+        let most = usize::from(area.y / 2).max(1);
+        let shown: Vec<String> = lines.into_iter().take(most).collect();
+        let above = u16::try_from(shown.len().saturating_sub(1)).unwrap_or(0);
+        for (row, line) in (area.y - above..).zip(shown) {
+            let line = Line::styled(
+                text::pad(&format!(" {line}"), width),
+                app.theme.style(*tone),
+            );
+            put(frame, Rect::new(area.x, row, area.width, 1), line);
+        }
         return;
     }
     if app.focus == Focus::Program {

@@ -306,7 +306,7 @@ pub fn output_beside(app: &App) -> Option<u16> {
             TERMINAL + spare / 2
         }),
         OutputPlace::Beside => {
-            (width > 2 * TOO_NARROW).then(|| TERMINAL.min(width / 2).max(share(width, 40)))
+            (width >= 2 * TOO_NARROW).then(|| TERMINAL.min(width / 2).max(share(width, 40)))
         }
     }
 }

@@ -714,3 +714,38 @@ fn the_programs_terminal_stands_beside_the_view_where_there_is_room_or_where_one
     press(&mut app, "Enter");
     assert!(both(&app) && text(&app).contains("why "), "{}", text(&app));
 }
+
+#[test]
+fn a_sentence_that_is_too_long_for_the_bottom_line_is_shown_whole() {
+    let mut app = open("sm120", 60, 20);
+    let told = "sm120.jtrace: the last line was cut off after 382 bytes; it is still being written, or its writer was killed: all before was read";
+    app.update(Msg::Published(Published::Other(Input::Notice(told.into()))));
+    let screen = text(&app);
+    let last: Vec<&str> = screen.lines().skip(17).map(str::trim).collect();
+    assert_eq!(last.join(" "), told, "{screen}");
+    press(&mut app, "Esc");
+    assert!(!text(&app).contains("cut off"));
+}
+
+#[test]
+fn what_a_command_without_toolkits_printed_is_told_of() {
+    let mut app = App::new(
+        read("sm120").0,
+        Setup {
+            mode: Mode::Launch,
+            ..Setup::default()
+        },
+    );
+    app.update(Msg::Resize(80, 24));
+    app.update(Msg::Published(Published::Other(Input::Output(
+        b"no such file\r\n".to_vec(),
+    ))));
+    let hint = "What the command printed: 8; o puts it beside.";
+    assert!(text(&app).contains(hint), "{}", text(&app));
+    press(&mut app, "o");
+    let screen = text(&app);
+    assert!(
+        screen.contains("no such file") && !screen.contains(hint),
+        "{screen}"
+    );
+}

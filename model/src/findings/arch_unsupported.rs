@@ -184,7 +184,7 @@ fn refused(view: &View<'_>, tool: &Tool<'_>) -> Option<Draft> {
                 "{} is release {} ({})",
                 tool.path(),
                 known.version,
-                known.from
+                known.how()
             ),
         );
     }

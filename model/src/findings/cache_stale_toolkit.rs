@@ -156,7 +156,7 @@ fn stale(
         .evidence(wanted.evidence, wanted.words.clone())
         .evidence(
             wanted.known.event,
-            format!("the toolkit of {} is {} ({})", wanted.words, wanted.known.version, wanted.known.from),
+            format!("the toolkit of {} is {} ({})", wanted.words, wanted.known.version, wanted.known.how()),
         )
         .in_process(process.pid);
     let shown: Vec<EventId> = if view.is_joined() {

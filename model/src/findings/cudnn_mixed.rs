@@ -188,7 +188,7 @@ fn older_than_compiled(view: &View<'_>) -> Option<Draft> {
         .evidence_of(version.as_ref().map(|k| {
             (
                 k.event,
-                format!("{} is {} ({})", loaded.what.path, k.version, k.from),
+                format!("{} is {} ({})", loaded.what.path, k.version, k.how()),
             )
         }))
         .in_process(loaded.pid);

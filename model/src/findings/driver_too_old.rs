@@ -104,12 +104,13 @@ fn too_old(
             driver.event,
             format!(
                 "the driver states CUDA {} ({})",
-                driver.version, driver.from
+                driver.version,
+                driver.how()
             ),
         )
         .evidence(
             runtime.event,
-            format!("the runtime is {} ({})", runtime.version, runtime.from),
+            format!("the runtime is {} ({})", runtime.version, runtime.how()),
         )
         .in_process(view.model.process(process).map_or(0, |p| p.pid));
     if let Some(call) = refused {

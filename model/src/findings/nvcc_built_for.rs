@@ -81,7 +81,7 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
                     "{} is release {} ({})",
                     nvcc.path(),
                     version.version,
-                    version.from
+                    version.how()
                 ),
             )
             .evidence(
@@ -187,7 +187,7 @@ fn by_refusal(view: &View<'_>) -> Option<Draft> {
                 "{} is release {} ({})",
                 nvcc.path(),
                 known.version,
-                known.from
+                known.how()
             ),
         );
     }

@@ -179,7 +179,7 @@ fn described(view: &View<'_>, nvcc: &Tool<'_>, required: Version, severity: Seve
                 "{} is release {} ({})",
                 nvcc.path(),
                 known.version,
-                known.from
+                known.how()
             ),
         );
     }

@@ -182,7 +182,7 @@ fn differ(
         .evidence(loaded, format!("{path} was loaded"))
         .evidence(event, format!("NVRTC is {version}"))
         .evidence(included.used, format!("{} was the include directory", included.directory))
-        .evidence(included.header.event, format!("the headers in {} state {} ({})", included.directory, included.header.version, included.header.from))
+        .evidence(included.header.event, format!("the headers in {} state {} ({})", included.directory, included.header.version, included.header.how()))
         .evidence(included.failure, included.words.clone())
         .told_aftermath(view, Some(process.index), included.came)
         .in_process(process.pid);

@@ -152,7 +152,8 @@ fn described(isa: Option<Version>, driver: Option<&Known>, severity: Severity) -
             driver.event,
             format!(
                 "the driver states CUDA {} ({})",
-                driver.version, driver.from
+                driver.version,
+                driver.how()
             ),
         );
     }

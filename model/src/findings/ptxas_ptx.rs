@@ -168,7 +168,7 @@ fn version_evidence(ptxas: &Tool<'_>) -> Option<(u64, String)> {
             "{} is release {} ({})",
             ptxas.path(),
             known.version,
-            known.from
+            known.how()
         ),
     ))
 }

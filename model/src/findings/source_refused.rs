@@ -5,6 +5,13 @@
 use super::{Draft, View};
 use crate::log::SourceState;
 
+/// A reason as a sentence of its own.
+fn sentence(reason: &str) -> String {
+    let mut rest = reason.chars();
+    let first = rest.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(rest.clone()).collect()
+}
+
 pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
     view.report
         .sources
@@ -13,7 +20,7 @@ pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
         .map(|source| {
             Draft::note("source-refused")
                 .title(format!("The source {} was refused", source.name))
-                .cause(source.reason.as_deref().unwrap_or_default())
+                .cause(sentence(source.reason.as_deref().unwrap_or_default()))
                 .remedy("`jittrace doctor` tells what would enable it.")
                 .proven()
         })

@@ -119,7 +119,7 @@ fn unsatisfied(view: &View<'_>, failure: &Failure<'_>) -> Vec<Draft> {
             .evidence_of(has.as_ref().map(|k| {
                 (
                     k.event,
-                    format!("{} is {} ({})", answered.path, k.version, k.from),
+                    format!("{} is {} ({})", answered.path, k.version, k.how()),
                 )
             }))
             .evidence_of(provider::said_so(view, failure).map(|m| (m.id, view.said_by(m))))

@@ -283,7 +283,7 @@ fn missing_header(
                     "{} is release {} ({})",
                     nvcc.path(),
                     known.version,
-                    known.from
+                    known.how()
                 ),
             );
         }

@@ -198,7 +198,7 @@ fn differ(
                 "{} is release {} ({})",
                 nvcc.path(),
                 known.version,
-                known.from
+                known.how()
             ),
         )
         .evidence(access.id, format!("{} was read", access.what.path))
@@ -206,7 +206,9 @@ fn differ(
             header.event,
             format!(
                 "{} states {} ({})",
-                access.what.path, header.version, header.from
+                access.what.path,
+                header.version,
+                header.how()
             ),
         );
     draft = if mixed {

@@ -62,7 +62,7 @@ fn answers(view: &View<'_>) -> Vec<Draft> {
                     call.what.function,
                     answer.without_patch(),
                     file.version,
-                    file.from
+                    file.how()
                 ))
                 .evidence(
                     call.id,
@@ -70,7 +70,7 @@ fn answers(view: &View<'_>) -> Vec<Draft> {
                 )
                 .evidence(
                     file.event,
-                    format!("the file says {} ({})", file.version, file.from),
+                    format!("the file says {} ({})", file.version, file.how()),
                 )
                 .in_process(call.pid)
                 .proven(),

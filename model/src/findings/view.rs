@@ -10,7 +10,7 @@ use std::{
 use crate::{
     event::{Call, EventId, FileAccess, Frame, Message},
     fold::{Loaded, Model, Process, ProcessIndex, Seen, normalized},
-    report::{Build, Exit, Report},
+    report::{Build, Exit, Report, phrase},
     resolve::{
         archs_of,
         asker::{self, Asker},
@@ -29,6 +29,13 @@ pub struct Known {
     pub event: EventId,
     /// How: `tool-string`, `probe`, `cuda-h` …
     pub from: String,
+}
+
+impl Known {
+    /// How it is known, in words.
+    pub fn how(&self) -> &str {
+        phrase::version_from(&self.from)
+    }
 }
 
 /// One run of a build tool.

@@ -183,6 +183,29 @@ pub fn short_path(path: &str, width: usize) -> String {
     }
 }
 
+/// Where a version was read from, in words; a way that this table does not know keeps its own.
+pub fn version_from(word: &str) -> &str {
+    match word {
+        "tool-string" | "build-string" | "nccl-string" => "a text in the file",
+        "cuda-h" => "cuda.h",
+        "cudart-h" => "cuda_runtime_api.h",
+        "cudart-immediate" | "code-immediate" => "the file's code",
+        "file-name" => "the file's name",
+        "directory-name" => "the directory's name",
+        "wheel-metadata" => "the wheel that owns the file",
+        "conda-meta" => "the conda package that owns the file",
+        "debian-package" => "the Debian package that owns the file",
+        "nvjitlink-symbols" | "builtins-symbols" => "the symbols that the file exports",
+        "version-json" => "the toolkit's version.json",
+        "version-txt" => "the toolkit's version.txt",
+        "driver-branch" => "the driver's branch",
+        "version-output" => "what it printed for the program",
+        "probe" => "what it printed when asked",
+        "call" => "the answer to a call",
+        other => other,
+    }
+}
+
 /// `major.minor` of a version: what toolkits are told apart by.
 pub fn release(version: &str) -> &str {
     let mut dots = version.match_indices('.').map(|(at, _)| at);

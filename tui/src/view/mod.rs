@@ -16,7 +16,7 @@ pub mod tree;
 use jittrace_model::{log::SourceState, report::phrase};
 use ratatui::text::{Line, Span};
 
-use crate::{app::App, keys::Action, subject::Subject, text, theme::Tone};
+use crate::{app::App, keys::Action, layout, subject::Subject, text, theme::Tone};
 
 /// A view.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -184,7 +184,7 @@ pub fn head(app: &App, view: View, width: usize) -> Option<Line<'static>> {
 
 /// What is said when a view has nothing to show.
 pub fn nothing(app: &App, view: View) -> Vec<String> {
-    let waiting = !app.progress.complete;
+    let waiting = !app.progress.complete && app.progress.ended.is_none();
     let lines: &[&str] = match view {
         View::Resolution if waiting => &[
             "Nothing has resolved a toolkit yet.",
@@ -200,15 +200,24 @@ pub fn nothing(app: &App, view: View) -> Vec<String> {
             "In Events, the filter is:failed shows what did not work, kind:message what was said about it.",
         ],
         View::Findings => &["No toolkit fault was found."],
-        View::Processes => &["No process has started yet."],
+        View::Processes if waiting => &["No process has started yet."],
+        View::Processes => &["The trace tells of no process."],
         View::Builds => &["No compiler, linker or build tool was seen."],
         View::Caches => &["No JIT cache was used."],
         View::Libraries => &["No CUDA library was loaded or asked for."],
         View::Events if !app.events.filter.is_empty() => &["No event passes the filter."],
-        View::Events => &["No event yet."],
+        View::Events if waiting => &["No event yet."],
+        View::Events => &["The trace has no event."],
         View::Output => &[],
     };
     let mut lines: Vec<String> = lines.iter().map(|l| (*l).to_owned()).collect();
+    if view == View::Resolution && app.screen.used && layout::output_beside(app).is_none() {
+        lines.push(format!(
+            "What the command printed: {}; {} puts it beside.",
+            app.key_for(Action::Show(View::Output)),
+            app.key_for(Action::OutputBeside)
+        ));
+    }
     if view == View::Events && !app.events.filter.is_empty() {
         lines.push(format!(
             "{} shows everything again.",

@@ -12,7 +12,8 @@ mod running;
 mod telling;
 mod words;
 
-pub use words::{outcome, rule_long, rule_sentence, rule_short, version_from};
+pub use jittrace_model::report::phrase::version_from;
+pub use words::{outcome, rule_long, rule_sentence, rule_short};
 
 use asking::*;
 use caching::*;
