@@ -164,6 +164,8 @@ pub fn areas(app: &App) -> Areas {
         if !hidden {
             let beside = match app.layout {
                 Layout::Beside => body.width >= TOO_NARROW,
+                // Three columns of text are too narrow for any of them.
+                Layout::Auto if areas.output.is_some() => body.width >= SIDE_BY_SIDE + TERMINAL,
                 Layout::Auto => body.width >= SIDE_BY_SIDE,
                 Layout::Below | Layout::Whole => false,
             };

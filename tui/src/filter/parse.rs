@@ -308,6 +308,14 @@ impl Parser {
             (_, None) if exact => Test::Is(self.word()?.to_lowercase()),
             (_, None) => Test::Contains(self.word()?.to_lowercase()),
         };
+        // These are compared as numbers: another text would never hold, and nobody would see why.
+        if let ("pid" | "id", Test::Contains(text) | Test::Is(text)) = (name.as_str(), &test)
+            && text.parse::<u64>().is_err()
+        {
+            let message = format!("a number is wanted here ({name}:1234, {name}>1000)");
+            self.at = value_at;
+            return self.fail(message);
+        }
         let filter = Filter::Field(name, test);
         Ok(if negated {
             Filter::Not(Box::new(filter))
@@ -409,6 +417,10 @@ mod tests {
                 "t>soon",
                 "2: a number or a time (12, 1.5s, 10ms) is wanted here",
             ),
+            (
+                "pid:nvcc",
+                "4: a number is wanted here (pid:1234, pid>1000)",
+            ),
             ("- x", "0: a word must follow the negation directly"),
             ("a or", "4: something must follow `or`"),
             ("| a", "1: something must stand before this `or`"),
@@ -428,9 +440,13 @@ mod tests {
             word.prop_map(Test::Is),
             (0_u32..1000).prop_map(|n| Test::Compares(Comparison::AtLeast, f64::from(n) / 8.0)),
         ];
+        // Those take nothing but numbers.
+        let name = "[a-z][a-z_.]{0,8}".prop_filter("a field of numbers", |name| {
+            !matches!(name.as_str(), "id" | "pid")
+        });
         let leaf = prop_oneof![
             word.prop_map(|w| Filter::Words(Test::Contains(w))),
-            ("[a-z][a-z_.]{0,8}", test).prop_map(|(n, t)| Filter::Field(n, t)),
+            (name, test).prop_map(|(n, t)| Filter::Field(n, t)),
         ];
         leaf.prop_recursive(4, 24, 4, |inner| {
             prop_oneof![
