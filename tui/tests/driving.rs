@@ -749,3 +749,23 @@ fn what_a_command_without_toolkits_printed_is_told_of() {
         "{screen}"
     );
 }
+
+#[test]
+fn an_attach_says_whom_it_looks_at_before_anything_is_known() {
+    let (header, events) = read("attach");
+    let pid = header.attached.unwrap();
+    let setup = Setup {
+        mode: Mode::Attach,
+        ..Setup::default()
+    };
+    let mut app = App::new(header.clone(), setup);
+    app.update(Msg::Resize(80, 24));
+    for view in ["1", "2", "3", "7"] {
+        press(&mut app, view);
+        let told = format!("Looking at process {pid}.");
+        assert!(text(&app).contains(&told), "{}", text(&app));
+    }
+    common::feed(&mut app, header, events);
+    press(&mut app, "1");
+    assert!(!text(&app).contains("Looking at"), "{}", text(&app));
+}

@@ -185,6 +185,14 @@ pub fn head(app: &App, view: View, width: usize) -> Option<Line<'static>> {
 /// What is said when a view has nothing to show.
 pub fn nothing(app: &App, view: View) -> Vec<String> {
     let waiting = !app.progress.complete && app.progress.ended.is_none();
+    // What a process has done before the attach is looked for first.
+    if let Some(pid) = app
+        .header
+        .attached
+        .filter(|_| waiting && app.store.is_empty())
+    {
+        return vec![format!("Looking at process {pid}.")];
+    }
     let lines: &[&str] = match view {
         View::Resolution if waiting => &[
             "Nothing has resolved a toolkit yet.",
