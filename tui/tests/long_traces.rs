@@ -136,3 +136,20 @@ fn what_is_selected_stays_selected_while_what_stood_above_it_is_forgotten() {
     assert!(long.app.snapshot.condensed_processes() > 100);
     assert!(long.app.list().selected < row);
 }
+
+#[test]
+fn a_search_through_many_events_says_how_far_it_is() {
+    let mut long = Long::begin();
+    long.take(&day(2000));
+    let app = &mut long.app;
+    // A sentence stands at the bottom, for there is no failure after the last event.
+    press(app, "7 g } }");
+    assert!(text(app).contains("no failure further on"), "{}", text(app));
+    press(app, "/");
+    type_in(app, "nowhere");
+    app.update(Msg::Key(common::key("Enter")));
+    assert!(app.has_work());
+    assert!(text(app).contains(" searching 35%"), "{}", text(app));
+    finish(app);
+    assert!(text(app).contains("nowhere is not here"), "{}", text(app));
+}

@@ -59,6 +59,8 @@ impl App {
             }
         };
         if self.view == View::Events {
+            // How far it is stands where the last sentence stood.
+            self.notice = None;
             self.search_job = Some(SearchJob {
                 next: step(from),
                 forward,
