@@ -269,10 +269,11 @@ fn own_failures_have_their_own_statuses_and_one_sentence() {
         assert_eq!(stderr.lines().count(), 1, "{stderr}");
         assert!(output.stdout.is_empty());
     }
+    fs::write(&plain, b"\x7fELF of nowhere").unwrap();
     fs::set_permissions(&plain, fs::Permissions::from_mode(0o755)).unwrap();
     let output = run(&trace, plain.to_str().unwrap());
     assert_eq!(output.status.code(), Some(126));
-    assert!(text(&output.stderr).contains("#!"));
+    assert!(text(&output.stderr).contains("no program of this machine"));
     let usage = finish(
         Command::new(jittrace()).args(["--no-such-option"]),
         PATIENCE,
@@ -415,4 +416,25 @@ fn what_outlives_the_command_starts_programs_in_peace() {
     let said = fs::read_to_string(directory.path().join("said")).unwrap();
     assert_eq!(said, "late\n");
     assert_eq!(sessions(), 1, "the shim is left for it");
+}
+
+#[test]
+fn a_script_without_an_interpreter_line_is_the_shells_as_with_env() {
+    let directory = tempfile::tempdir().unwrap();
+    let script = directory.path().join("plain");
+    fs::write(&script, "echo \"$0 $#\"; exit 5\n").unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let arguments = [script.to_str().unwrap(), "a b", "c"];
+    let traced = finish(
+        Command::new(jittrace())
+            .args(["--no-tui", "--quiet", "-o"])
+            .arg(directory.path().join("t.jtrace"))
+            .arg("--")
+            .args(arguments),
+        PATIENCE,
+    );
+    let by_env = finish(Command::new("env").args(arguments), PATIENCE);
+    assert_eq!(text(&traced.stdout), text(&by_env.stdout));
+    assert_eq!(traced.status.code(), Some(5));
+    assert_eq!(by_env.status.code(), Some(5));
 }

@@ -1,7 +1,7 @@
 //! The fork and exec of the traced command.
 
 use std::{
-    ffi::{CString, OsStr, OsString},
+    ffi::{CStr, CString, OsStr, OsString},
     io,
     os::{
         fd::{AsRawFd, FromRawFd, OwnedFd},
@@ -65,9 +65,7 @@ fn explain(error: &io::Error) -> String {
             "it may not be executed; check its mode (chmod +x) and that of its directories"
                 .to_owned()
         }
-        Some(libc::ENOEXEC) => {
-            "it is no program: neither an executable file nor a script with a #! line".to_owned()
-        }
+        Some(libc::ENOEXEC) => "it is no program of this machine".to_owned(),
         _ => error.to_string(),
     }
 }
@@ -162,6 +160,9 @@ impl Command {
         };
         let argv = pointers(&self.argv);
         let env = pointers(&self.env);
+        // The place of the script is filled in by the child.
+        let mut as_script = pointers(&self.argv);
+        as_script.splice(..1, [SHELL.as_ptr(), std::ptr::null()]);
         // SAFETY: the child only makes async-signal-safe calls on memory prepared above, then execs or exits.
         let pid = unsafe { libc::fork() };
         if pid < 0 {
@@ -175,7 +176,7 @@ impl Command {
                 // SAFETY: ends this child at once.
                 unsafe { libc::_exit(127) };
             }
-            let errno = self.become_command(&argv, &env);
+            let errno = self.become_command(&argv, &env, &mut as_script);
             let bytes = errno.to_ne_bytes();
             // SAFETY: writes four bytes of a local array to an open descriptor, then ends this child.
             unsafe {
@@ -211,7 +212,12 @@ impl Command {
     }
 
     /// In the child: takes the user's identity and what was inherited of signals, then execs. Returns the error number.
-    fn become_command(&self, argv: &[*const libc::c_char], env: &[*const libc::c_char]) -> i32 {
+    fn become_command(
+        &self,
+        argv: &[*const libc::c_char],
+        env: &[*const libc::c_char],
+        as_script: &mut [*const libc::c_char],
+    ) -> i32 {
         if let Some(terminal) = self.terminal {
             // SAFETY: plain system calls on an open terminal; async-signal-safe.
             unsafe {
@@ -247,10 +253,36 @@ impl Command {
             match last {
                 libc::EACCES => refused = Some(last),
                 libc::ENOENT | libc::ENOTDIR => {}
+                libc::ENOEXEC if !is_elf(place) => {
+                    if let Some(script) = as_script.get_mut(1) {
+                        *script = place.as_ptr();
+                    }
+                    // SAFETY: as above.
+                    unsafe { libc::execve(SHELL.as_ptr(), as_script.as_ptr(), env.as_ptr()) };
+                    return last;
+                }
                 _ => return last,
             }
         }
         refused.unwrap_or(last)
+    }
+}
+
+/// Runs what is executable and has no `#!` line, as execvp has it.
+const SHELL: &CStr = c"/bin/sh";
+
+/// Whether a file is an ELF object: of another machine, it is no script. Async-signal-safe.
+fn is_elf(path: &CStr) -> bool {
+    let mut magic = [0_u8; 4];
+    // SAFETY: the path is NUL-terminated, the array has room for what is read, and the descriptor is closed again.
+    unsafe {
+        let file = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+        if file < 0 {
+            return false;
+        }
+        let read = libc::read(file, magic.as_mut_ptr().cast(), magic.len());
+        libc::close(file);
+        read == 4 && magic == *b"\x7fELF"
     }
 }
 
