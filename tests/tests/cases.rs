@@ -534,6 +534,9 @@ const MACHINES: &[Case] = &[
         (1, finds(&["library-older-than-consumer"], &["cuTensorMapEncodeTiled", "deep_gemm_cpp.so", "$W/old/libcuda.so.1", "470.256.02", "Update the NVIDIA driver"])),
         (2, Silent),
     ] },
+    Case { script: "s92-build-for-another-major", runs: &[
+        (1, finds(&["cudart-not-found"], &["libcudart.so.13", "site-packages/vllm/_C.abi3.so", "Install the build of vllm for CUDA 12, as torch is", "has +cu129 in its name", "releases/tag/v0.22.0"])),
+    ] },
     Case { script: "s79-file-of-two-wheels", runs: &[
         (1, finds(&["library-not-found"], &["libcudnn.so.9", "libtorch_cuda.so", "RECORD names $W/site-packages/nvidia/cudnn/lib/libcudnn.so.9", "pip install --force-reinstall --no-deps nvidia-cudnn-cu12==9.13.0.50"])),
         (2, Silent),

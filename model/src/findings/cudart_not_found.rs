@@ -12,7 +12,7 @@ use super::{
 use crate::{
     report::Severity,
     resolve::{absolute, asker},
-    toolkit::Part,
+    toolkit::{Part, Version},
 };
 
 pub(super) fn find(view: &View<'_>) -> Vec<Draft> {
@@ -97,9 +97,14 @@ fn missing(view: &View<'_>, failure: &Failure<'_>) -> Option<Draft> {
     } else {
         failure.object.clone()
     };
+    // Facts of a file are kept by its whole path; a program may ask by another.
+    let file = match failure.process.and_then(|p| view.model.process(p)) {
+        Some(image) if !object.is_empty() => absolute(&image.what.cwd, &object),
+        _ => object.clone(),
+    };
     let asker = asker::of_library(
         view.model,
-        Some(object.as_str()).filter(|o| !o.is_empty()),
+        Some(file.as_str()).filter(|f| !f.is_empty()),
         &python,
         failure.process,
     );
@@ -134,7 +139,7 @@ fn missing(view: &View<'_>, failure: &Failure<'_>) -> Option<Draft> {
         ))
         .cause(format!(
             "{who} needs {wanted}{}; it was found nowhere{}.",
-            needs_words(view, &object),
+            needs_words(view, &file),
             if searched.is_empty() {
                 String::new()
             } else {
@@ -184,9 +189,10 @@ fn missing(view: &View<'_>, failure: &Failure<'_>) -> Option<Draft> {
                     built.version, built.from
                 ),
             );
+        let owner = owner_words(view, &file, &asker.component);
+        let command = command_words(view, &owner, &object, built.version);
         draft = draft.remedy(format!(
-            "Install the build of {} for CUDA {}, as {package} is.",
-            owner_words(view, &object, &asker.component),
+            "Install the build of {owner} for CUDA {}, as {package} is{command}.",
             built.version.major
         ));
     } else if let Some(words) = instead
@@ -194,9 +200,16 @@ fn missing(view: &View<'_>, failure: &Failure<'_>) -> Option<Draft> {
         .map(|(_, words)| words)
         .or(other.as_ref().map(|o| &o.path))
     {
+        let owner = owner_words(view, &file, &asker.component);
+        let release = mapped
+            .last()
+            .filter(|_| part == Part::Cudart)
+            .and_then(|l| view.version_of(&l.what.path));
+        let command = release
+            .map(|known| command_words(view, &owner, &object, known.version))
+            .unwrap_or_default();
         draft = draft.remedy(format!(
-            "Install the build of {} for the CUDA major of {words}.",
-            owner_words(view, &object, &asker.component)
+            "Install the build of {owner} for the CUDA major of {words}{command}."
         ));
     }
     let copy = view
@@ -300,6 +313,19 @@ fn missing(view: &View<'_>, failure: &Failure<'_>) -> Option<Draft> {
         return Some(draft.missing("what the program said when it ended"));
     }
     Some(draft.proven_if(failure.seen.is_some(), "the failed request itself"))
+}
+
+/// How the build of a package for a release is installed, as the end of a sentence.
+fn command_words(view: &View<'_>, owner: &str, object: &str, cuda: Version) -> String {
+    match super::install::command(view, owner, cuda) {
+        command if command.is_empty() && object.is_empty() => String::new(),
+        command if command.is_empty() => format!(
+            ", from where its project keeps those for CUDA {} (pip show -f PACKAGE lists the files of a package, as {})",
+            cuda.major,
+            name(object)
+        ),
+        command => format!(": {command}"),
+    }
 }
 
 /// The wheel that brings a library whose major is that of CUDA: ` (pip: nvidia-cublas-cu12)`. Those for CUDA 13 carry no

@@ -9,6 +9,7 @@
 
 mod aftermath;
 mod draft;
+mod install;
 mod link;
 mod view;
 mod words;

@@ -155,7 +155,7 @@ impl Page {
         for remedy in finding.remedy.iter().take(4) {
             self.line(&format!(
                 "- **fix** {}",
-                prose(&phrase::clipped(remedy, 400))
+                prose(&phrase::clipped(remedy, 800))
             ));
         }
         for (text, events) in phrase::seen(&finding.evidence).iter().take(6) {
@@ -512,6 +512,9 @@ fn build_lines(builds: &[Build]) -> Vec<String> {
             );
             if let Some(message) = &build.message {
                 let _ = write!(line, " — {}", code(&phrase::clipped(message, 300)));
+            }
+            if let Some(why) = &build.why {
+                let _ = write!(line, " — {}", prose(&phrase::clipped(why, 300)));
             }
             line
         })

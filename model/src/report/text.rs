@@ -246,8 +246,9 @@ impl Page {
         if !cause.is_empty() {
             self.labelled("cause", &cause, Ink::Plain, 6);
         }
-        for remedy in finding.remedy.iter().take(3) {
-            self.labelled("fix", remedy, Ink::Green, 2);
+        // A command that is cut cannot be followed.
+        for (number, remedy) in finding.remedy.iter().take(3).enumerate() {
+            self.labelled("fix", remedy, Ink::Green, if number == 0 { 6 } else { 3 });
         }
         for evidence in telling(&finding.evidence, 3) {
             // What is cut is the sentence: the number leads to all of it.
@@ -369,6 +370,21 @@ impl Page {
         let mut lines: Vec<(&str, String)> = Vec::new();
         if let Some(builds) = phrase::builds(report) {
             lines.push(("built", builds));
+        }
+        // No table says which tool it was where nothing of a toolkit ran.
+        if report.components.iter().all(|c| rows(c).is_empty()) {
+            let mut tools: Vec<&str> = Vec::new();
+            for build in &report.builds {
+                if !build.path.is_empty() && !tools.contains(&build.path.as_str()) {
+                    tools.push(&build.path);
+                }
+            }
+            lines.extend(
+                tools
+                    .into_iter()
+                    .take(3)
+                    .map(|path| ("by", path.to_owned())),
+            );
         }
         for cache in report.caches.iter().take(3) {
             let counts = [

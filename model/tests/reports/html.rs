@@ -173,3 +173,8 @@ fn a_huge_report_stays_a_page() {
     assert!(page.len() < 8 << 20, "{}", page.len());
     assert!(page.contains("more are in the JSON report"));
 }
+
+#[test]
+fn a_build_says_why_it_ran_again() {
+    assert!(page(&stories::full()).contains("rebuilt since /s/page.cu"));
+}

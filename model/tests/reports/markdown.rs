@@ -161,3 +161,8 @@ fn an_empty_report_is_no_empty_page() {
     let markdown = render(&Report::default());
     assert!(markdown.starts_with("### ✅ no fault seen"), "{markdown}");
 }
+
+#[test]
+fn a_build_says_why_it_ran_again() {
+    assert!(render(&stories::full()).contains("rebuilt since"));
+}

@@ -667,6 +667,9 @@ impl Page<'_> {
             if let Some(message) = &build.message {
                 let _ = write!(more, "<p class=\"accused\">{}</p>", text(message));
             }
+            if let Some(why) = &build.why {
+                let _ = write!(more, "<p>{}</p>", text(why));
+            }
             let links: Vec<String> = build
                 .events
                 .iter()
