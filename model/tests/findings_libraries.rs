@@ -826,3 +826,22 @@ fn a_library_that_was_found_and_could_not_be_taken() {
             .all(|f| f.id != "library-unusable")
     );
 }
+
+#[test]
+fn a_search_that_ended_over_a_file_tells_so_without_the_loaders_words() {
+    for (outcome, fact) in [
+        (Outcome::Broken, "no ELF object"),
+        (Outcome::WrongClass, "another machine"),
+    ] {
+        let mut trace = Trace::python(&[]);
+        trace.load_failed(PYTHON, "libcuda.so.1", "dlopen returned no handle", |f| {
+            f.candidates = vec![candidate("/i/libcuda.so.1", Rule::LdLibraryPath, outcome)];
+        });
+        trace.exit(PYTHON, 1);
+        trace.finds(
+            "library-unusable",
+            Severity::Error,
+            &["/i/libcuda.so.1", fact],
+        );
+    }
+}

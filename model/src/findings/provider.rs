@@ -145,7 +145,7 @@ pub(super) fn failures<'a>(view: &View<'a>) -> Vec<Failure<'a>> {
             };
         }
         // Of all the files of that name that were found, none was for this machine.
-        if let Reason::NoFile { .. } = reason
+        if matches!(reason, Reason::NoFile { .. } | Reason::Other)
             && let Some(other) = failed
                 .candidates
                 .iter()
@@ -155,6 +155,12 @@ pub(super) fn failures<'a>(view: &View<'a>) -> Vec<Failure<'a>> {
                 file: other.path.clone(),
                 defect: Defect::OtherMachine,
             };
+        }
+        // Where the loader's words were not heard, its search still tells where it ended.
+        if reason == Reason::Other
+            && let Some((file, defect)) = defect_by_search(view, failed)
+        {
+            reason = Reason::Unusable { file, defect };
         }
         let object = failed
             .missing_for
@@ -201,13 +207,31 @@ pub(super) fn failures<'a>(view: &View<'a>) -> Vec<Failure<'a>> {
     failures
 }
 
+/// The file that ended a search although it was found.
+fn defect_by_search(view: &View<'_>, failed: &LibraryFailed) -> Option<(String, Defect)> {
+    let ended = failed
+        .candidates
+        .iter()
+        .find(|c| matches!(c.outcome, Outcome::Broken | Outcome::NotElf))?;
+    let is_empty = view
+        .model
+        .file(&ended.path)
+        .is_some_and(|f| f.what.size == 0);
+    let defect = if is_empty {
+        Defect::TooShort
+    } else {
+        Defect::NoElf
+    };
+    Some((ended.path.clone(), defect))
+}
+
 /// Whether a request failed over a file that was found.
 pub(super) fn is_of_a_defect(failed: &LibraryFailed) -> bool {
     matches!(parse(&failed.error).1, Reason::Unusable { .. })
         || failed
             .candidates
             .iter()
-            .any(|c| c.outcome == Outcome::WrongClass)
+            .any(|c| matches!(c.outcome, Outcome::WrongClass | Outcome::Broken))
 }
 
 /// The last request of a process for a file whose outcome was never told.

@@ -15,7 +15,7 @@ use crossbeam_channel::Sender;
 use indexmap::IndexMap;
 use jittrace_model::{
     Model,
-    event::{Body, Event, EventId, Fact, Note, PythonStack, Source},
+    event::{Body, Event, EventId, Fact, LibraryLoaded, Note, Outcome, PythonStack, Source},
     log::{Header, Writer},
     redact::Redactor,
 };
@@ -138,6 +138,11 @@ impl Desk {
                 }
                 if matches!(source, Source::Preload | Source::Ebpf) {
                     self.replay.loaded(pid, loaded);
+                }
+                // What the kernel sees is the loader opening a file: one for another machine it closes again.
+                if source == Source::Ebpf && was_passed_over(loaded) {
+                    self.replay.unloaded(pid, &loaded.path);
+                    return 0;
                 }
             }
             Body::LibraryFailed(failed) => {
@@ -379,6 +384,13 @@ impl Desk {
             self.listening = None;
         }
     }
+}
+
+/// Whether a file was opened by a search that went on after it.
+fn was_passed_over(loaded: &LibraryLoaded) -> bool {
+    loaded.candidates.iter().any(|c| {
+        c.path == loaded.path && matches!(c.outcome, Outcome::WrongClass | Outcome::NotElf)
+    })
 }
 
 #[cfg(test)]
