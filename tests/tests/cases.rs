@@ -537,6 +537,24 @@ const MACHINES: &[Case] = &[
     Case { script: "s92-build-for-another-major", runs: &[
         (1, finds(&["cudart-not-found"], &["libcudart.so.13", "site-packages/vllm/_C.abi3.so", "Install the build of vllm for CUDA 12, as torch is", "has +cu129 in its name", "releases/tag/v0.22.0"])),
     ] },
+    Case { script: "s93-ended-for-reasons-of-its-own", runs: &[
+        (1, Silent),
+        (2, Silent),
+        (3, Silent),
+    ] },
+    Case { script: "s94-linked-where-no-driver-is", runs: &[
+        (1, finds(&["toolkit-incomplete"], &["libcuda.so", "$W/cuda-13.0/lib64", "cannot find -lcuda", "LIBRARY_PATH=$W/cuda-13.0/lib64/stubs"])),
+        (2, Silent),
+        (3, Silent),
+    ] },
+    Case { script: "s95-empty-entry", runs: &[
+        (1, Expect::Finds {
+            primary: &["library-shadowed-by-ld-library-path"],
+            consequences: &["nvjitlink-older-than-consumer"],
+            facts: &["empty: current directory", "12.1", "__nvJitLinkComplete_12_9", "take the empty entry"],
+        }),
+        (2, Silent),
+    ] },
     Case { script: "s79-file-of-two-wheels", runs: &[
         (1, finds(&["library-not-found"], &["libcudnn.so.9", "libtorch_cuda.so", "RECORD names $W/site-packages/nvidia/cudnn/lib/libcudnn.so.9", "pip install --force-reinstall --no-deps nvidia-cudnn-cu12==9.13.0.50"])),
         (2, Silent),

@@ -73,8 +73,15 @@ fn killed(view: &View<'_>, tool: &Tool<'_>) -> Option<Draft> {
             && m.process.is_some_and(|p| view.descends(process.index, p))
     });
     let parent_is_tool = view.tool(parent.index).is_some_and(|t| !t.only_asked);
-    // Silent without a word of anybody, unless its own driver reports the failure: nvcc ends with 255 when cicc is killed.
-    if signal.is_none() && said.is_none() && !(parent_is_tool && view.failed(parent.index)) {
+    // Silent without a word of anybody, unless its own driver reports the failure, as nvcc ends with 255 when cicc is
+    // killed: a program that ends for reasons of its own may kill the compilers that it started. No program sends
+    // SIGSEGV.
+    let is_reported = parent_is_tool
+        && view
+            .exit_of(parent.index)
+            .is_some_and(|e| e.code.is_some_and(|code| code != 0));
+    let is_a_crash = signal.is_some_and(|s| s != SIGKILL);
+    if said.is_none() && !is_reported && !is_a_crash {
         return None;
     }
     let signal = signal.or_else(|| signal_in(&said?.what.text));

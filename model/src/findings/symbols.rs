@@ -179,7 +179,7 @@ fn unsatisfied(view: &View<'_>, failure: &Failure<'_>) -> Vec<Draft> {
                 ))
                 .remedy(format!(
                     "Unset LD_LIBRARY_PATH for this process, or take {} out of it: {} is then found through {}.",
-                    super::words::directory(&answered.path),
+                    entry_words(&answered),
                     other.path,
                     rule_name(other.rule)
                 ))
@@ -187,7 +187,7 @@ fn unsatisfied(view: &View<'_>, failure: &Failure<'_>) -> Vec<Draft> {
         } else {
             draft = draft.remedy(format!(
                 "Take {} out of LD_LIBRARY_PATH for this process.",
-                super::words::directory(&answered.path)
+                entry_words(&answered)
             ));
         }
         drafts.push(draft.proven_if(
@@ -242,6 +242,15 @@ fn unsatisfied(view: &View<'_>, failure: &Failure<'_>) -> Vec<Draft> {
         drafts.push(draft.proven());
     }
     drafts
+}
+
+/// The entry of LD_LIBRARY_PATH that led to a library.
+fn entry_words(answered: &Answered) -> String {
+    if answered.detail.contains("empty: current directory") {
+        "the empty entry (a colon at an end, or two in a row, is the current directory)".to_owned()
+    } else {
+        super::words::directory(&answered.path).to_owned()
+    }
 }
 
 fn rule_name(rule: Rule) -> &'static str {

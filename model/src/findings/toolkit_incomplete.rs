@@ -488,7 +488,11 @@ fn link_libraries(view: &View<'_>) -> Vec<Draft> {
                 if searched.is_empty() { String::new() } else { format!(" in {}", few(&searched, 3)) },
                 quoted(&message.what.text)
             ))
-            .cause("A toolkit from wheels has lib instead of lib64 and only names with a version (libcudart.so.13).")
+            .cause(if library == "cuda" {
+                "libcuda.so is the driver's; where there is none, as in an image, a toolkit has a stand-in for the linker in lib64/stubs."
+            } else {
+                "A toolkit from wheels has lib instead of lib64 and only names with a version (libcudart.so.13)."
+            })
             .evidence(message.id, view.said_by(message))
             .in_process(message.pid)
             .proven();
@@ -497,6 +501,14 @@ fn link_libraries(view: &View<'_>) -> Vec<Draft> {
                 linker.process.id,
                 format!("{} was run with -l{library}", linker.path()),
             );
+        }
+        if library == "cuda"
+            && let Some(root) = &root
+        {
+            drafts.push(draft.remedy(format!(
+                "Give the link step the stand-in of the toolkit: LIBRARY_PATH={root}/lib64/stubs for the build (not LD_LIBRARY_PATH, which the program itself would follow). Without that directory the package cuda-driver-dev of the toolkit's release is missing."
+            )));
+            continue;
         }
         let not = root.clone().unwrap_or_default();
         draft = match view
