@@ -9,11 +9,6 @@ use jittrace::{
     demo, diff_command, doctor, export_command, report_command, run, view, which,
 };
 
-/// What one thread parses another folds and gives back: the allocator of the system's library makes threads wait for
-/// each other then, and a view of a long trace is mostly that.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.action {
