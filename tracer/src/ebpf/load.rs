@@ -96,6 +96,7 @@ pub(crate) fn load(without_cookies: bool) -> Result<Loaded, SourceError> {
             SourceError::refused(format!("attaching to tracepoint {tracepoint}"), &error)
         })?;
     }
+    trim();
     Ok(Loaded {
         ebpf,
         cookies,
@@ -103,6 +104,16 @@ pub(crate) fn load(without_cookies: bool) -> Result<Loaded, SourceError> {
         private_tracefs: tracefs.private,
         _tracepoints: tracepoints,
     })
+}
+
+/// Gives freed memory back to the system: reading the kernel's types takes tens of megabytes for a moment, and what
+/// watches a server for days is not to keep them.
+pub(super) fn trim() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: takes no pointers; glibc allows it at any time, in any thread.
+    unsafe {
+        libc::malloc_trim(0);
+    }
 }
 
 /// Loads the object, with a smaller ring where the memory may not be locked (before 5.11 it counts against

@@ -227,6 +227,7 @@ impl KernelSource {
                     reader::watch(&probes, &object, &to);
                 }
             }
+            load::trim();
         })?;
         Ok(())
     }
