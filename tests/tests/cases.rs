@@ -555,6 +555,10 @@ const MACHINES: &[Case] = &[
         }),
         (2, Silent),
     ] },
+    Case { script: "s96-package-lacks-a-release", runs: &[
+        (1, finds(&["package-lacks-release"], &["CUDA 13.2", "$W/site-packages/bitsandbytes/libbitsandbytes_cuda132.so", "ls $W/site-packages/bitsandbytes/libbitsandbytes_cuda*.so", "BNB_CUDA_VERSION"])),
+        (2, Silent),
+    ] },
     Case { script: "s79-file-of-two-wheels", runs: &[
         (1, finds(&["library-not-found"], &["libcudnn.so.9", "libtorch_cuda.so", "RECORD names $W/site-packages/nvidia/cudnn/lib/libcudnn.so.9", "pip install --force-reinstall --no-deps nvidia-cudnn-cu12==9.13.0.50"])),
         (2, Silent),

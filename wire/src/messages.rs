@@ -66,6 +66,7 @@ pub const PATTERNS: &[Pattern] = &[
     says("no-driver", &["Found no NVIDIA driver"]),
     says("driver-mismatch", &["system has unsupported display driver / cuda driver combination"]),
     says("compat-unsupported", &["forward compatibility was attempted on non supported HW"]),
+    says("package-binary-missing", &["CUDA binary not found at "]),
     says("driver-not-ready", &["system not yet initialized"]),
     says("mps-unavailable", &["MPS client failed to connect"]),
     says("mps-unavailable", &["MPS server is not ready"]),

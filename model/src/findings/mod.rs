@@ -52,6 +52,7 @@ mod nvcc_older;
 mod nvjitlink_nvrtc;
 mod nvrtc_builtins;
 mod nvrtc_headers;
+mod package_binary;
 mod provider;
 mod ptx_compiler_missing;
 mod ptx_driver;
@@ -107,6 +108,7 @@ const KINDS: &[Find] = &[
     cudnn_mixed::find,
     cudart_not_found::find,
     cudart_twice::find,
+    package_binary::find,
     libcuda_not_found::find,
     cache_wrong_arch::find,
     cache_corrupt::find,
