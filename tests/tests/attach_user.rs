@@ -31,6 +31,15 @@ fn ordinary(program: impl AsRef<OsStr>) -> Command {
     }
 }
 
+/// Who that is.
+fn user() -> u32 {
+    // SAFETY: getuid has no preconditions.
+    match unsafe { libc::getuid() } {
+        0 => 65534,
+        uid => uid,
+    }
+}
+
 /// The command where nobody can run it.
 fn reachable(lab: &Lab) -> PathBuf {
     let copy = lab.file("jittrace");
@@ -94,6 +103,7 @@ fn an_own_process_is_attached_to_and_what_is_missing_is_said() {
         .find(|e| e["pid"] == u64::from(process.id()))
         .unwrap();
     assert_eq!(found["found"], true);
+    assert_eq!(found["uid"], user());
     assert_eq!(found["env"]["CUDA_HOME"], "/opt/cuda-stand-in");
     assert!(
         trace
@@ -122,6 +132,7 @@ fn a_launch_does_without_the_kernel_and_says_nothing_of_it() {
     assert_eq!(trace.source("preload"), ("active", ""));
     assert_eq!(trace.source("ebpf"), ("absent", ""));
     assert!(!said.contains("ebpf"), "{said}");
+    assert_eq!(trace.kind("process-start")[0]["uid"], user());
 }
 
 #[test]

@@ -27,6 +27,9 @@ pub struct ProcessStart {
     /// do not repeat it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub env_inherited: bool,
+    /// The user who runs it, as its own user namespace has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<u32>,
     /// Pid in the initial namespace, where it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_pid: Option<u32>,

@@ -61,6 +61,8 @@ pub struct Begun {
     pub cwd: String,
     /// The captured environment is that of the parent, or of the image before the exec.
     pub env_inherited: bool,
+    /// The user who runs it, as its own user namespace has it.
+    pub uid: Option<u32>,
     /// Pid in the initial namespace, where it differs.
     pub host_pid: Option<u32>,
     /// Pid in the process's own namespace, where it differs.
@@ -85,6 +87,7 @@ impl Begun {
             cwd,
             env,
             env_inherited,
+            uid,
             host_pid,
             inner_pid,
             found,
@@ -98,6 +101,7 @@ impl Begun {
             argv,
             cwd,
             env_inherited,
+            uid,
             host_pid,
             inner_pid,
             found,
@@ -118,6 +122,7 @@ impl Begun {
             cwd: begun.cwd,
             env,
             env_inherited: begun.env_inherited,
+            uid: begun.uid,
             host_pid: begun.host_pid,
             inner_pid: begun.inner_pid,
             found: begun.found,

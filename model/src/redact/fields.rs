@@ -112,6 +112,7 @@ impl Redactor {
             env,
             host_pid: _,
             inner_pid: _,
+            uid: _,
             found: _,
             not_followed,
             unread,

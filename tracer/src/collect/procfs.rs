@@ -19,6 +19,8 @@ use jittrace_model::{
 };
 use jittrace_wire::environment;
 
+use crate::doctor::refusal::owner_of;
+
 use super::{
     cache_facts,
     draft::{Draft, Sink},
@@ -322,6 +324,7 @@ fn start(pid: u32, stat: &Stat, found: bool) -> ProcessStart {
         argv,
         cwd,
         env,
+        uid: owner_of(pid),
         inner_pid: inner_pid(pid).filter(|inner| *inner != pid),
         found,
         unread,

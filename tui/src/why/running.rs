@@ -40,6 +40,13 @@ pub(super) fn process(evidence: &Evidence<'_>, id: EventId, links: &mut Vec<Link
     if !row.cwd.is_empty() {
         links.push(Link::new("in", row.cwd.clone()));
     }
+    // A process runs as its parent does, unless somebody wanted otherwise.
+    let parent = row.parent.and_then(|p| evidence.snapshot.processes.get(p));
+    if let Some(uid) = row.uid
+        && parent.is_none_or(|parent| parent.uid != Some(uid))
+    {
+        links.push(Link::new("as user", uid.to_string()));
+    }
     let began = if row.found {
         "found running at"
     } else {

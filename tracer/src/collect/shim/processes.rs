@@ -52,6 +52,7 @@ impl Translate {
             argv,
             cwd,
             env,
+            uid: u32::try_from(start.uid).ok(),
             forked: start.how.value == "fork",
             unread,
             ..ProcessStart::default()

@@ -15,6 +15,7 @@ use super::{At, CALLS, Fork, LOOKS, Process, Translate, absolute_of, explain, nu
 use crate::{
     collect::draft::{Draft, Sink, without_ours},
     collect::kernel::sight::Sight,
+    doctor::refusal::owner_of,
     ebpf::{Exec, ExecFailed, Exit, Missing, TaskViews},
     launch::SHIM_NAME,
 };
@@ -139,6 +140,7 @@ impl Translate {
                 argv,
                 cwd,
                 env,
+                uid: owner_of(at.pid),
                 host_pid: host_pid(task),
                 inner_pid: inner_pid(task),
                 unread,
