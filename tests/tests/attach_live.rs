@@ -7,7 +7,11 @@
     reason = "a test fails by panicking"
 )]
 
-use std::{collections::BTreeSet, process::Command, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    process::Command,
+    time::Duration,
+};
 
 use jittrace_tests::{
     eventually, jittrace,
@@ -224,6 +228,32 @@ fn a_thousand_short_children_are_all_told_or_counted() {
         .filter(|e| e["code"] == 0)
         .count() as u64;
     assert!(ended + lost >= 1001, "{ended} ends, {lost} lost");
+}
+
+/// What begins between the kernel's first word and the snapshot is seen by both.
+#[test]
+fn what_begins_while_one_attaches_is_told_once() {
+    if !kernel_source("what_begins_while_one_attaches_is_told_once") {
+        return;
+    }
+    let _alone = alone();
+    let lab = Lab::new();
+    let mut shell = Command::new("sh")
+        .args(["-c", "while :; do sleep 0.02 & sleep 0.02; done"])
+        .spawn()
+        .unwrap();
+    let attached = lab.attach("t.jtrace", shell.id());
+    std::thread::sleep(Duration::from_millis(800));
+    shell.kill().unwrap();
+    shell.wait().unwrap();
+    let trace = attached.end();
+    let mut told: BTreeMap<u64, usize> = BTreeMap::new();
+    let starts = trace.kind("process-start");
+    for start in starts.iter().filter(|e| e["argv"][0] == "sleep") {
+        *told.entry(start["pid"].as_u64().unwrap()).or_default() += 1;
+    }
+    assert!(told.len() > 2, "{starts:?}");
+    assert!(told.values().all(|times| *times == 1), "{starts:?}");
 }
 
 /// Threads that all load and unload, while they are attached to.

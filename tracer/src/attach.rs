@@ -59,16 +59,16 @@ pub fn attach(args: &AttachArgs) -> Result<ExitCode> {
     };
     redactor.header(&mut header);
     let began = collect::monotonic_ns();
-    let unprobed = match &kernel {
+    let (since, unprobed) = match &kernel {
         Some(kernel) => {
             if keeper::wanted(&args.trace) {
                 eprintln!("jittrace: looking for what to watch in process {pid}");
             }
-            let unprobed = kernel.follow_tree(pid)?;
+            let followed = kernel.follow_tree(pid)?;
             kernel.expect_of(pid)?;
-            unprobed
+            followed
         }
-        None => Vec::new(),
+        None => (began, Vec::new()),
     };
     let plan = Plan {
         header,
@@ -78,6 +78,7 @@ pub fn attach(args: &AttachArgs) -> Result<ExitCode> {
         root: pid,
         inputs: Inputs::Attach {
             kernel,
+            since,
             unprobed,
             stacks,
         },

@@ -22,17 +22,16 @@ const POLL: Duration = Duration::from_millis(20);
 /// How long the last sights are waited for after the process has ended.
 const DRAIN: Duration = Duration::from_millis(200);
 
-/// Follows a live process through the kernel, until it ends or the word comes.
+/// Follows a live process through the kernel, until it ends or the word comes. `tree` is what it was before the kernel
+/// followed it.
 pub(super) fn followed(
-    root: u32,
+    mut tree: procfs::Tree,
     mut desk: Desk,
     kernel: Kernel,
-    stacks: Shared,
     words: &Receiver<Word>,
 ) -> io::Result<Collected> {
     let mut following = Following::new(kernel, None);
     let mut watch = Watch::default();
-    let mut tree = procfs::Tree::new(root, stacks);
     tree.look(&mut desk, true, true);
     for pid in tree.pids() {
         watch.begin(pid);

@@ -103,6 +103,8 @@ pub enum Inputs {
     Attach {
         /// What the kernel sees, where it may be asked. It follows the process already.
         kernel: Option<Kernel>,
+        /// CLOCK_MONOTONIC from which on the kernel tells whatever begins in the tree.
+        since: u64,
         /// Files that processes have mapped and that could not be probed: process, path, reason.
         unprobed: Vec<Unprobed>,
         /// The Python frames of the processes.
@@ -154,16 +156,18 @@ pub fn collect(plan: Plan, words: &Receiver<Word>) -> io::Result<Collected> {
         }
         Inputs::Attach {
             kernel: None,
-            unprobed: _,
             stacks,
+            ..
         } => attached::polled(root, desk, stacks, words),
         Inputs::Attach {
             kernel: Some(kernel),
+            since,
             unprobed,
             stacks,
         } => {
             desk.unprobed(began, &unprobed);
-            attached::followed(root, desk, kernel, stacks, words)
+            let tree = procfs::Tree::until(since, root, stacks);
+            attached::followed(tree, desk, kernel, words)
         }
     }
 }

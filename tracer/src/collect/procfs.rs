@@ -45,6 +45,8 @@ pub(super) struct Tree {
     /// What could not be read, told once a process and reason.
     complained: HashSet<(u32, &'static str)>,
     stacks: Shared,
+    /// What begins from here on is told by the kernel, which knows when: in clock ticks, as a process's start.
+    until: Option<u64>,
 }
 
 impl Tree {
@@ -55,6 +57,21 @@ impl Tree {
             known: HashMap::new(),
             complained: HashSet::new(),
             stacks,
+            until: None,
+        }
+    }
+
+    /// The same as it was before `since`, on CLOCK_MONOTONIC: who began later is left to the kernel source.
+    pub(super) fn until(since: u64, root: u32, stacks: Shared) -> Tree {
+        let boot = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let boot = (boot.tv_sec as u64) * 1_000_000_000 + boot.tv_nsec as u64;
+        // The kernel counts starts from boot and with the time that the machine slept.
+        let since = since.saturating_add(boot.saturating_sub(monotonic_ns()));
+        let ticks = rustix::param::clock_ticks_per_second().max(1);
+        Tree {
+            // Starts are cut to whole ticks: who began in the tick of `since` may have begun before it.
+            until: Some(since / (1_000_000_000 / ticks) + 1),
+            ..Tree::new(root, stacks)
         }
     }
 
@@ -102,6 +119,9 @@ impl Tree {
 
     fn look_at(&mut self, pid: u32, sink: &mut impl Sink, first: bool, processes: bool) {
         let Some(stat) = stat(pid) else { return };
+        if self.until.is_some_and(|until| stat.began >= until) {
+            return;
+        }
         let exe = read_link(pid, "exe").unwrap_or_default();
         let is_new = self
             .known

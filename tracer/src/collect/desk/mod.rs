@@ -280,16 +280,19 @@ impl Desk {
         }
     }
 
-    /// The program that a forked process was told to be meanwhile: on a busy machine one source may be so late that the
-    /// other has told the exec before it tells the fork. Told then, the fork would begin the process anew.
+    /// The program that a process was told to be meanwhile. On a busy machine one source may be so late that the other has
+    /// told the exec before it tells the fork, or that a snapshot has found the program already. Told then, the earlier
+    /// start would begin the process anew.
     fn image_after(&self, draft: &Draft) -> Option<EventId> {
         let Body::ProcessStart(start) = &draft.body else {
             return None;
         };
         let known = self.model.process(self.model.current_process(draft.pid)?)?;
         let time = draft.time.saturating_sub(self.began);
-        let later = start.forked && !known.what.forked && known.start > time;
-        (later && known.what.ppid == start.ppid).then_some(known.id)
+        let later = known.start > time && known.what.ppid == start.ppid;
+        let forked = start.forked && !known.what.forked;
+        let found = known.what.found && known.what.exe == start.exe;
+        (later && (forked || found)).then_some(known.id)
     }
 
     pub(in crate::collect) fn fact(&mut self, time: u64, fact: Fact) -> EventId {

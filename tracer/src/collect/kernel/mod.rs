@@ -19,7 +19,7 @@ use std::{
 
 use crossbeam_channel::Receiver;
 
-use super::stacks::Shared;
+use super::{monotonic_ns, stacks::Shared};
 pub(super) use sight::Sight;
 pub(super) use translate::Translate;
 
@@ -116,14 +116,16 @@ impl Kernel {
         self.source.follow(pid)
     }
 
-    /// Follows a live process and its descendants, and places probes on what they have mapped. Gives the files that
-    /// could not be opened, with the reason.
+    /// Follows a live process and its descendants, and places probes on what they have mapped. Gives CLOCK_MONOTONIC from
+    /// which on nothing in the tree begins unseen, and the files that could not be opened, with the reason.
     ///
     /// # Errors
     /// The set of followed processes is full.
-    pub fn follow_tree(&self, pid: u32) -> Result<Vec<Unprobed>, SourceError> {
+    pub fn follow_tree(&self, pid: u32) -> Result<(u64, Vec<Unprobed>), SourceError> {
         let mut refused = Vec::new();
-        for pid in self.source.follow_tree(pid)? {
+        let tree = self.source.follow_tree(pid)?;
+        let since = monotonic_ns();
+        for pid in tree {
             // A process that is gone meanwhile has nothing to probe.
             for (file, error) in self.source.watch_process(pid).unwrap_or_default() {
                 refused.push(Unprobed {
@@ -133,7 +135,7 @@ impl Kernel {
                 });
             }
         }
-        Ok(refused)
+        Ok((since, refused))
     }
 
     /// What has been seen since the last call.
