@@ -40,10 +40,12 @@ fn user() -> u32 {
     }
 }
 
-/// The command where nobody can run it.
+/// The command where nobody can run it. `cp` copies it: a child that another test starts meanwhile would inherit a
+/// descriptor of ours that writes to it, and what is written to cannot be run.
 fn reachable(lab: &Lab) -> PathBuf {
     let copy = lab.file("jittrace");
-    std::fs::copy(jittrace(), &copy).unwrap();
+    let copied = Command::new("cp").arg(jittrace()).arg(&copy).status();
+    assert!(copied.unwrap().success());
     std::fs::set_permissions(&copy, std::fs::Permissions::from_mode(0o755)).unwrap();
     copy
 }
