@@ -20,6 +20,8 @@ pub mod stack;
 pub mod trace;
 
 use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
     sync::OnceLock,
@@ -126,6 +128,17 @@ pub fn has(tool: &str) -> bool {
         .args(["-c", &format!("command -v {tool}")])
         .output()
         .is_ok_and(|output| output.status.success())
+}
+
+/// Copies a program so that everybody may run it. `cp` does it: a child that another test starts meanwhile would inherit
+/// a descriptor of ours that writes to the copy, and what is written to cannot be run.
+///
+/// # Panics
+/// It cannot be copied.
+pub fn copy_program(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg(from).arg(to).status();
+    assert!(copied.is_ok_and(|status| status.success()));
+    fs::set_permissions(to, fs::Permissions::from_mode(0o755)).expect("an own file");
 }
 
 /// Whether the tests run as root.

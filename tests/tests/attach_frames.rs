@@ -14,7 +14,7 @@ use std::{
 };
 
 use jittrace_tests::{
-    eventually, is_root, jittrace,
+    copy_program, eventually, is_root, jittrace,
     lab::Lab,
     python, skip,
     trace::{PATIENCE, Stepping, Trace, alone, as_nobody, base, interrupt, kernel_source},
@@ -156,11 +156,9 @@ fn frames_of_a_live_process_name_the_code_that_asks() {
 
 /// Attaches as an ordinary user, under strace if it is to do something to the system calls.
 fn attach_as_nobody(lab: &Lab, strace: &[&str], pid: u32) -> Trace {
-    use std::os::unix::fs::PermissionsExt;
     let copy = lab.file("jittrace");
     if !copy.exists() {
-        std::fs::copy(jittrace(), &copy).unwrap();
-        std::fs::set_permissions(&copy, std::fs::Permissions::from_mode(0o755)).unwrap();
+        copy_program(jittrace(), &copy);
     }
     let trace = lab.file("t.jtrace");
     let _ = std::fs::remove_file(&trace);

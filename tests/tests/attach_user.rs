@@ -9,14 +9,13 @@
 
 use std::{
     ffi::OsStr,
-    os::unix::fs::PermissionsExt,
     path::PathBuf,
     process::{Command, Stdio},
     time::Duration,
 };
 
 use jittrace_tests::{
-    eventually, is_root, jittrace,
+    copy_program, eventually, is_root, jittrace,
     lab::Lab,
     skip,
     trace::{PATIENCE, Trace, as_nobody, interrupt},
@@ -40,13 +39,10 @@ fn user() -> u32 {
     }
 }
 
-/// The command where nobody can run it. `cp` copies it: a child that another test starts meanwhile would inherit a
-/// descriptor of ours that writes to it, and what is written to cannot be run.
+/// The command where nobody can run it.
 fn reachable(lab: &Lab) -> PathBuf {
     let copy = lab.file("jittrace");
-    let copied = Command::new("cp").arg(jittrace()).arg(&copy).status();
-    assert!(copied.unwrap().success());
-    std::fs::set_permissions(&copy, std::fs::Permissions::from_mode(0o755)).unwrap();
+    copy_program(jittrace(), &copy);
     copy
 }
 

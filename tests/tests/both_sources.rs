@@ -16,7 +16,7 @@ use std::{
 };
 
 use jittrace_tests::{
-    finish, is_root, jittrace,
+    copy_program, finish, is_root, jittrace,
     lab::Lab,
     python, skip, stack,
     trace::{Trace, alone, base, kernel_source},
@@ -572,9 +572,7 @@ fn through_sudo_the_command_runs_as_its_user_with_the_users_environment() {
     let _alone = alone();
     let lab = Lab::new();
     let sudo = lab.file("sudo");
-    std::fs::copy("/bin/sh", &sudo).unwrap();
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(&sudo, std::fs::Permissions::from_mode(0o755)).unwrap();
+    copy_program(Path::new("/bin/sh"), &sudo);
     // sudo clears the environment and says who called it.
     let elevated = format!(
         "env -i PATH=/usr/bin:/bin SUDO_UID=65534 SUDO_GID=65534 {} --no-tui --quiet --report none -o {} -- \

@@ -91,8 +91,7 @@ fn an_ordinary_user_is_told_what_is_missing() {
         .tempdir()
         .unwrap();
     let exe = directory.path().join("doctor");
-    fs::copy(std::env::current_exe().unwrap(), &exe).unwrap();
-    fs::set_permissions(&exe, fs::Permissions::from_mode(0o755)).unwrap();
+    jittrace_tests::copy_program(&std::env::current_exe().unwrap(), &exe);
     let output = Command::new(&exe)
         .args(["--exact", "examine_and_print", "--ignored", "--nocapture"])
         .uid(NOBODY)
