@@ -14,7 +14,6 @@ use std::{
     os::unix::{ffi::OsStrExt, process::ExitStatusExt},
     path::{Path, PathBuf},
     process::Command,
-    time::Duration,
 };
 
 use ebpf_support::{compile, lost, session, session_with};
@@ -622,7 +621,7 @@ fn a_library_that_appears_later_is_probed_when_it_is_opened() {
     );
     let pid = launched.child.id();
     // The first call comes a while after the load, as in a program that imports before it asks.
-    std::thread::sleep(Duration::from_millis(300));
+    session.wait_for_probes(&library);
     launched.line();
     assert!(launched.end().success());
     assert_version_call(&session.finish(), &library, pid);

@@ -4,7 +4,7 @@ use std::{
     io::Write,
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, ExitStatus, Output, Stdio},
-    sync::{Mutex, MutexGuard},
+    sync::{Arc, Condvar, Mutex, MutexGuard},
     thread::JoinHandle,
     time::{Duration, Instant},
 };
@@ -22,6 +22,8 @@ static ALONE: Mutex<()> = Mutex::new(());
 pub(crate) struct Session {
     pub(crate) source: KernelSource,
     told: JoinHandle<Vec<Observation>>,
+    /// Files in which probes were placed.
+    watched: Arc<(Mutex<Vec<PathBuf>>, Condvar)>,
     _alone: MutexGuard<'static, ()>,
 }
 
@@ -37,10 +39,15 @@ pub(crate) fn session_with(test: &str, options: Options) -> Option<Session> {
         .unwrap_or_else(|poisoned| poisoned.into_inner());
     match KernelSource::start(options) {
         Ok((source, observations)) => {
-            let told = std::thread::spawn(move || take_all(&observations));
+            let watched = Arc::default();
+            let told = std::thread::spawn({
+                let watched = Arc::clone(&watched);
+                move || take_all(&observations, &watched)
+            });
             Some(Session {
                 source,
                 told,
+                watched,
                 _alone: alone,
             })
         }
@@ -55,8 +62,17 @@ pub(crate) fn session_with(test: &str, options: Options) -> Option<Session> {
     }
 }
 
-fn take_all(observations: &Receiver<Observation>) -> Vec<Observation> {
-    observations.iter().collect()
+fn take_all(
+    observations: &Receiver<Observation>,
+    watched: &(Mutex<Vec<PathBuf>>, Condvar),
+) -> Vec<Observation> {
+    let note = |observation: &Observation| {
+        if let KernelEvent::Watching(object) = &observation.event {
+            watched.0.lock().unwrap().push(object.path.clone());
+            watched.1.notify_all();
+        }
+    };
+    observations.iter().inspect(note).collect()
 }
 
 impl Session {
@@ -66,6 +82,20 @@ impl Session {
         let told = self.told.join().unwrap();
         detaching.wait();
         told
+    }
+
+    /// Waits until probes are placed in a file, at most 20 s.
+    pub(crate) fn wait_for_probes(&self, file: &Path) {
+        let (watched, changed) = &*self.watched;
+        let waited = changed
+            .wait_timeout_while(
+                watched.lock().unwrap(),
+                Duration::from_secs(20),
+                |watched| !watched.iter().any(|path| path == file),
+            )
+            .unwrap()
+            .1;
+        assert!(!waited.timed_out(), "no probes in {}", file.display());
     }
 
     /// Starts a command that is followed from before its first instruction.
