@@ -26,6 +26,7 @@ static CONSTRUCTOR: unsafe extern "C" fn(c_int, *const *const c_char, *const *co
 
 /// glibc hands `main`'s arguments to every constructor.
 unsafe extern "C" fn began(argc: c_int, argv: *const *const c_char, envp: *const *const c_char) {
+    crate::real::expect_forks();
     let early = session::has_begun();
     let Some(_quiet) = Quiet::begin() else { return };
     if early {

@@ -1,8 +1,17 @@
 //! The functions behind our own: the next definition in the program's start-up objects, as `RTLD_NEXT` would find it.
+//!
+//! The link map is walked under the loader's lock. The child of a fork may never get it, when another thread of the
+//! parent was inside of the loader; what such a child may do all the same (`_exit`, `execve`, `open`, `write`) is looked
+//! up in the objects that were noted before the fork.
 
 use crate::arch::system_call;
-use crate::elf::{self, Version};
-use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use crate::elf::{self, Object, Version};
+use core::cell::UnsafeCell;
+use core::mem::MaybeUninit;
+use core::sync::atomic::{
+    AtomicBool, AtomicU8, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+};
 
 /// Where a function that the shim stands in front of is.
 ///
@@ -36,18 +45,117 @@ impl Real {
 
     #[cold]
     fn look_up(&self, name: &'static str) -> usize {
-        let own = Real::look_up as fn(&Real, &'static str) -> usize as usize;
-        let mut after_own = false;
-        let address = elf::find_object(|object| {
-            if !after_own {
-                after_own = object.contains(own);
-                return None;
-            }
-            object.symbols()?.find(name.as_bytes(), Version::Default)
-        });
+        let defined = |object: &Object| object.symbols()?.find(name.as_bytes(), Version::Default);
+        let address = match NOTED.in_child() {
+            Some(objects) => objects.iter().find_map(defined),
+            None => behind_own(defined),
+        };
         let address = address.unwrap_or(0);
         self.0.store(address, Relaxed);
         address
+    }
+}
+
+/// What `visit` gives for the first object behind the shim.
+fn behind_own<T>(mut visit: impl FnMut(&Object) -> Option<T>) -> Option<T> {
+    let own = Real::look_up as fn(&Real, &'static str) -> usize as usize;
+    let mut after_own = false;
+    elf::find_object(|object| {
+        if !after_own {
+            after_own = object.contains(own);
+            return None;
+        }
+        visit(object)
+    })
+}
+
+/// The first objects behind the shim, noted before the first fork. Start-up objects stay where they are.
+struct Noted {
+    objects: UnsafeCell<[MaybeUninit<Object>; Noted::MOST]>,
+    count: AtomicUsize,
+    /// [`Noted::NOTHING`], [`Noted::WRITING`] or [`Noted::DONE`].
+    state: AtomicU8,
+    /// This is the child of a fork.
+    forked: AtomicBool,
+}
+
+static NOTED: Noted = Noted {
+    objects: UnsafeCell::new([const { MaybeUninit::uninit() }; Noted::MOST]),
+    count: AtomicUsize::new(0),
+    state: AtomicU8::new(Noted::NOTHING),
+    forked: AtomicBool::new(false),
+};
+
+// SAFETY: written by the thread that has moved `state` to `WRITING`, read after `DONE`.
+unsafe impl Sync for Noted {}
+
+impl Noted {
+    const NOTHING: u8 = 0;
+    const WRITING: u8 = 1;
+    const DONE: u8 = 2;
+    /// The C library is among the first of any program's objects but for those that preload or link very many.
+    const MOST: usize = 64;
+
+    /// What was noted, in the child of a fork.
+    fn in_child(&self) -> Option<&[Object]> {
+        if !self.forked.load(Relaxed) || self.state.load(Acquire) != Noted::DONE {
+            return None;
+        }
+        let count = self.count.load(Relaxed).min(Noted::MOST);
+        // SAFETY: the first `count` were written before `DONE`, and nothing is written after it.
+        Some(unsafe { core::slice::from_raw_parts(self.objects.get().cast::<Object>(), count) })
+    }
+}
+
+/// Runs in the parent, before a fork.
+extern "C" fn before_fork() {
+    let begun = NOTED
+        .state
+        .compare_exchange(Noted::NOTHING, Noted::WRITING, Acquire, Relaxed);
+    if begun.is_err() {
+        // Another thread forks for the first time too: it waits at most for the loader's lock, as this one would.
+        while NOTED.state.load(Acquire) == Noted::WRITING {
+            system_call(libc::SYS_sched_yield, [0; 6]);
+        }
+        return;
+    }
+    let mut count = 0;
+    behind_own(|object| {
+        // SAFETY: this thread alone writes; the place is inside of the array.
+        unsafe {
+            NOTED
+                .objects
+                .get()
+                .cast::<Object>()
+                .add(count)
+                .write(*object);
+        }
+        count += 1;
+        (count == Noted::MOST).then_some(())
+    });
+    NOTED.count.store(count, Relaxed);
+    NOTED.state.store(Noted::DONE, Release);
+}
+
+/// Runs in the child of a fork, before it goes on.
+extern "C" fn in_child() {
+    NOTED.forked.store(true, Relaxed);
+}
+
+unsafe extern "C" {
+    fn __register_atfork(
+        prepare: Option<extern "C" fn()>,
+        parent: Option<extern "C" fn()>,
+        child: Option<extern "C" fn()>,
+        object: *const core::ffi::c_void,
+    ) -> core::ffi::c_int;
+}
+
+/// Sees to it that real functions are found in the children of forks, with a session and without.
+pub(crate) fn expect_forks() {
+    // SAFETY: handlers that live as long as the shim, which is never unloaded.
+    unsafe {
+        __register_atfork(Some(before_fork), None, Some(in_child), core::ptr::null());
     }
 }
 
