@@ -146,6 +146,9 @@ pub(crate) fn find_object<T, F: FnMut(&Object) -> Option<T>>(mut visit: F) -> Op
         search.found = (search.visit)(&object);
         c_int::from(search.found.is_some())
     }
+    if crate::real::link_map_is_lost() {
+        return None;
+    }
     let mut search = Search {
         visit: &mut visit,
         found: None,
@@ -155,6 +158,13 @@ pub(crate) fn find_object<T, F: FnMut(&Object) -> Option<T>>(mut visit: F) -> Op
     // SAFETY: the callback gets its own data back.
     unsafe { iterate()(step::<T, F>, (&raw mut search).cast()) };
     search.found
+}
+
+/// The dynamic loader itself.
+pub(crate) fn loader() -> Option<Object> {
+    // SAFETY: getauxval has no preconditions.
+    let base = unsafe { libc::getauxval(libc::AT_BASE) } as usize;
+    find_object(|object| (base != 0 && object.base == base).then_some(*object))
 }
 
 /// The object that contains an address.
@@ -338,14 +348,24 @@ impl Symbols {
 
     /// Address of a function that the object defines.
     pub(crate) fn find(&self, name: &[u8], version: Version<'_>) -> Option<usize> {
+        const FUNCTION: u8 = 2;
+        self.find_of(FUNCTION, name, version)
+    }
+
+    /// Address of a variable that the object defines.
+    pub(crate) fn variable(&self, name: &[u8]) -> Option<usize> {
+        const VARIABLE: u8 = 1;
+        self.find_of(VARIABLE, name, Version::Default)
+    }
+
+    fn find_of(&self, kind: u8, name: &[u8], version: Version<'_>) -> Option<usize> {
         let mut hidden = None;
         let mut consider = |index: usize| {
             // SAFETY: an index from the object's own hash table.
             let symbol = unsafe { &*self.symbols.add(index) };
-            const FUNCTION: u8 = 2;
             // SAFETY: an offset into the object's own strings.
             let matches = symbol.st_shndx != 0
-                && symbol.st_info & 0xf == FUNCTION
+                && symbol.st_info & 0xf == kind
                 && unsafe { c_bytes(self.strings.add(symbol.st_name as usize)) } == name;
             if !matches {
                 return None;

@@ -2,7 +2,7 @@
 //!
 //! The link map is walked under the loader's lock. The child of a fork may never get it, when another thread of the
 //! parent was inside of the loader; what such a child may do all the same (`_exit`, `execve`, `open`, `write`) is looked
-//! up in the objects that were noted before the fork.
+//! up in the objects that were noted before the fork, and nothing else is asked of the link map in it.
 
 use crate::arch::system_call;
 use crate::elf::{self, Object, Version};
@@ -77,6 +77,10 @@ struct Noted {
     state: AtomicU8,
     /// This is the child of a fork.
     forked: AtomicBool,
+    /// Address of the loader's lock of the link map (`_dl_load_write_lock`), where it was recognised.
+    lock: AtomicUsize,
+    /// The lock is held by a thread that this process does not have.
+    lock_is_lost: AtomicBool,
 }
 
 static NOTED: Noted = Noted {
@@ -84,7 +88,35 @@ static NOTED: Noted = Noted {
     count: AtomicUsize::new(0),
     state: AtomicU8::new(Noted::NOTHING),
     forked: AtomicBool::new(false),
+    lock: AtomicUsize::new(0),
+    lock_is_lost: AtomicBool::new(false),
 };
+
+/// Whether the link map must not be asked any more: the lock of this fork's child will not be given back.
+pub(crate) fn link_map_is_lost() -> bool {
+    NOTED.lock_is_lost.load(Relaxed)
+}
+
+/// The lock that this thread holds while the loader shows it the link map: a recursive mutex among the loader's own
+/// variables (`_rtld_global`) with this thread as its owner.
+fn held_lock() -> Option<usize> {
+    let tid = u32::try_from(system_call(libc::SYS_gettid, [0; 6])).ok()?;
+    let loader = elf::loader()?;
+    let start = loader.symbols()?.variable(b"_rtld_global")?;
+    // Of a pthread_mutex_t on x86-64: the futex, how often it is held, by whom, by how many, its kind.
+    (start..start + 8192)
+        .step_by(8)
+        .take_while(|at| loader.contains(*at) && loader.contains(at + 20))
+        .find(|at| {
+            // SAFETY: the loader's own data, which stays mapped.
+            let word = |n: usize| unsafe { core::ptr::read_volatile((*at as *const u32).add(n)) };
+            matches!(word(0), 1 | 2)
+                && word(1) >= 1
+                && word(2) == tid
+                && word(3) == 1
+                && word(4) == 1
+        })
+}
 
 // SAFETY: written by the thread that has moved `state` to `WRITING`, read after `DONE`.
 unsafe impl Sync for Noted {}
@@ -121,6 +153,9 @@ extern "C" fn before_fork() {
     }
     let mut count = 0;
     behind_own(|object| {
+        if count == 0 && crate::session::is_on() {
+            NOTED.lock.store(held_lock().unwrap_or(0), Relaxed);
+        }
         // SAFETY: this thread alone writes; the place is inside of the array.
         unsafe {
             NOTED
@@ -140,6 +175,11 @@ extern "C" fn before_fork() {
 /// Runs in the child of a fork, before it goes on.
 extern "C" fn in_child() {
     NOTED.forked.store(true, Relaxed);
+    let lock = NOTED.lock.load(Relaxed);
+    // SAFETY: the loader's mutex, which stays where it is. Nobody else runs in this process yet.
+    if lock != 0 && unsafe { core::ptr::read_volatile(lock as *const u32) } != 0 {
+        NOTED.lock_is_lost.store(true, Relaxed);
+    }
 }
 
 unsafe extern "C" {
