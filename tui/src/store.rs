@@ -18,23 +18,7 @@ pub const CHUNK: usize = 256;
 const UNPACKED: usize = 48;
 
 /// Kinds of events, in the order of their codes.
-pub const KINDS: [&str; 15] = [
-    "process-start",
-    "process-exit",
-    "exec",
-    "exec-failed",
-    "library-request",
-    "library-loaded",
-    "library-failed",
-    "library-unloaded",
-    "call",
-    "message",
-    "file",
-    "python-stack",
-    "fact",
-    "lost",
-    "note",
-];
+pub use jittrace_model::event::KINDS;
 
 /// The code of kinds that this version does not know.
 pub const OTHER_KIND: u8 = 15;

@@ -51,8 +51,8 @@ struct Head<'a> {
     same_as: Option<EventId>,
 }
 
-/// The kinds that have a body of their own.
-const KNOWN: [&str; 15] = [
+/// The kinds that have a body of their own, by their names in the trace.
+pub const KINDS: [&str; 15] = [
     "process-start",
     "process-exit",
     "exec",
@@ -192,7 +192,7 @@ impl<'de> Deserialize<'de> for InOrder {
                 let source = next(&mut map, "source")?;
                 let kind: Text<'de> = next(&mut map, "kind")?;
                 // Of a kind that is not known every field is kept, the head's too.
-                if !KNOWN.contains(&&*kind.0) {
+                if !KINDS.contains(&&*kind.0) {
                     return Err(A::Error::custom("not a known kind"));
                 }
                 let mut same_as = None;

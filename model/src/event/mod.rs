@@ -18,7 +18,7 @@ pub use fact::{
     ToolOutputFact, ToolkitFact,
 };
 pub use file::{FileAccess, FileOp};
-pub use json::EventError;
+pub use json::{EventError, KINDS};
 pub use library::{
     Candidate, Claimed, Explanation, LibraryFailed, LibraryLoaded, LibraryRequest, LibraryUnloaded,
     Outcome, Rule,
